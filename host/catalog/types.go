@@ -1,0 +1,211 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/weirgate/weir/host/settings"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// Category picks the resilience profile of a provider.
+type Category string
+
+// The categories.
+const (
+	OAuth  Category = "oauth"
+	APIKey Category = "apikey"
+	Local  Category = "local"
+)
+
+// ManagedBy says who owns an object (OBJ-4).
+type ManagedBy string
+
+// The owners. Builtin is only for providers that a plugin describes.
+const (
+	ByAPI    ManagedBy = "api"
+	ByFile   ManagedBy = "file"
+	ByEnv    ManagedBy = "env"
+	ByDemo   ManagedBy = "demo"
+	ByPlugin ManagedBy = "plugin"
+)
+
+// Secret is a credential in memory. It prints, logs and encodes as [redacted]; Reveal is the only way to the text.
+type Secret struct{ text string }
+
+// NewSecret wraps text.
+func NewSecret(text string) Secret { return Secret{text} }
+
+// Reveal returns the text. Only the code that places it into a request, seals it or hashes it may call this (DATA-1).
+func (s Secret) Reveal() string { return s.text }
+
+// Set says whether there is a text.
+func (s Secret) Set() bool { return s.text != "" }
+
+// String hides the text.
+func (s Secret) String() string { return "[redacted]" }
+
+// GoString hides the text.
+func (s Secret) GoString() string { return "[redacted]" }
+
+// MarshalJSON hides the text.
+func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"[redacted]"`), nil }
+
+// Meta is what every object carries (OBJ-4).
+type Meta struct {
+	Revision         uint64
+	Created, Updated time.Time
+	ManagedBy        ManagedBy
+}
+
+// Provider is one upstream service of the catalogue. Immutable once in a Snapshot.
+type Provider struct {
+	ID, Name     string
+	Category     Category
+	Auth         wire.Auth
+	BaseURL      string
+	KeyEnv       []string
+	Dialects     map[string]wire.Dialect // by canonical endpoint
+	Aliases      []string
+	Models       []wire.Model
+	Passthrough  bool              // any model name is passed through
+	PerModel     bool              // per-model quota (LOCK-12)
+	Headers      map[string]string // the operator's own, added to each request
+	AllowPrivate bool
+	Compatible   bool   // an operator's own generic entry (COOL-56)
+	Executor     string // name of the plugin that executes it
+	Plugin       string // name of the plugin that described it, empty for an operator's own
+	Docs         string
+	Connections  []*Connection // active ones, by priority then id
+	All          []*Connection // also the inactive ones
+	Meta
+}
+
+// HasModel says whether the provider lists id, or passes any name through.
+func (p *Provider) HasModel(id string) bool {
+	if p.Passthrough {
+		return true
+	}
+	for i := range p.Models {
+		if p.Models[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Connection is one account. Immutable once in a Snapshot.
+type Connection struct {
+	ID, Name           string
+	Provider           string
+	AuthType           wire.Auth
+	Priority           int
+	Active             bool
+	BaseURL            string // overrides the provider's when set
+	AllowPrivate       bool
+	Models             []string
+	ExcludedModels     []string
+	MaxConcurrent      *int
+	ConcurrencyGroup   *string
+	RateLimitOverrides []byte // JSON, as given; read by later gates
+	RateProtection     bool
+	QuotaThresholds    []byte            // JSON, as given
+	Secrets            map[string]Secret // api_key, access_token, ...
+	Data               map[string]string // providerSpecificData, scalar fields as text
+	DisableCooling     bool              // COOL-19
+	CredentialRevision uint64            // raised by a change of secrets or data; part of plan cache keys
+	Meta
+}
+
+// Combo is a named list of targets with a strategy (CMB-1).
+type Combo struct {
+	Name     string
+	Strategy string
+	Targets  []ComboTarget
+	Config   ComboConfig
+	Active   bool
+	Meta
+}
+
+// ComboTarget is one entry as configured: a model, or a reference to another combo.
+type ComboTarget struct {
+	Model      string // provider/model, or provider/*
+	ComboRef   string
+	Weight     float64
+	Prompt     string
+	Connection string   // pinned connection id
+	Allowed    []string // allowedConnectionIds
+}
+
+// ComboConfig holds the route options of a combo that exist by now; nil means the default (CMB-13, CMB-15, CMB-16, CMB-26).
+type ComboConfig struct {
+	MaxRetries          *int
+	RetryDelay          *time.Duration
+	FallbackDelay       *time.Duration
+	TargetTimeout       *time.Duration
+	ComboTimeout        *time.Duration
+	FirstContentTimeout *time.Duration
+	FallbackOnFilter    *bool
+	FallbackOnOverflow  *bool
+	MaxDepth            *int
+}
+
+// Key is one API key of a client of the gateway (OBJ-14). The text is never kept.
+type Key struct {
+	ID, Name             string
+	Hash                 [32]byte // SHA-256 of the text
+	Hint                 string
+	Active               bool
+	Scopes               []string
+	AllowedModels        []string
+	AllowedConnections   []string
+	PreferredConnections []string
+	ExpiresAt            time.Time // zero: never
+	Meta
+}
+
+// Target is where one attempt may go.
+type Target struct {
+	Provider   *Provider
+	Connection *Connection
+	Model      string // upstream model id
+	Requested  string // the name that the client sent
+}
+
+// Route is what a request is resolved to (OV-9).
+type Route struct {
+	Kind     string // direct, combo
+	Name     string // of the combo, or provider/model
+	Strategy string
+	Config   ComboConfig
+	Targets  []RouteTarget // expanded, in configured order
+	Notes    []string      // cut cycles and the like (CMB-3)
+}
+
+// RouteTarget is one expanded target of a route.
+type RouteTarget struct {
+	Key        string // execution key (CMB-4)
+	Provider   *Provider
+	Model      string
+	Connection *Connection // pinned, or nil
+	Allowed    []string    // connection ids, empty: all
+	Weight     float64
+	Prompt     string
+}
+
+// Snapshot is the whole configuration at one moment: immutable, shared by all requests.
+type Snapshot struct {
+	Number    uint64 // rises with every swap in this process
+	Settings  *settings.Values
+	Providers []*Provider // by id
+	Combos    []*Combo
+	Keys      []*Key
+	Aliases   map[string]string
+
+	providers   map[string]*Provider // by id and alias
+	connections map[string]*Connection
+	combos      map[string]*Combo
+	keys        map[[32]byte]*Key
+	routes      map[string]*Route // combos and aliases, resolved at build
+	bare        map[string][]*Provider
+	needKey     bool
+}

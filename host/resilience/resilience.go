@@ -1,0 +1,90 @@
+// Package resilience owns the question "may this attempt go there, and what did we learn?": the ladder of gates, asked in
+// one order, and the single place where an outcome becomes state (OV-2). Gates are pure machines in folders of their own;
+// a new one is a new folder and one line where the ladder is made. Time and settings are arguments; nothing here does I/O.
+package resilience
+
+import (
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/sdk/wire"
+	"github.com/weirgate/weir/store"
+)
+
+// Moment is the world at one instant: the clock and the configuration.
+type Moment struct {
+	Now     time.Time
+	Catalog *catalog.Snapshot
+}
+
+// Gate is one mechanism. All methods are safe for concurrent use and never block on I/O; Admit of a gate in its resting
+// state allocates nothing and takes no lock.
+type Gate interface {
+	Name() string
+	// Admit says whether an attempt may go to t now. A Permit that is not used is given back by Cancel; a used one is
+	// settled exactly once.
+	Admit(at Moment, t catalog.Target) (Permit, *Refusal)
+	// Peek is Admit without any effect, for explain and for choosing among connections (OBJ-25).
+	Peek(at Moment, t catalog.Target) *Refusal
+	Cancel(at Moment, t catalog.Target, p Permit)
+	// Settle learns from an outcome and returns what changed, as proposals for the journal; nothing when nothing changed.
+	Settle(at Moment, t catalog.Target, p Permit, o Outcome) []store.Event
+	// Apply brings the state of one key to what e says; an older revision is dropped, an unknown kind ignored.
+	Apply(e store.Event) error
+	Snapshot() ([]byte, error)
+	Restore(b []byte) error
+}
+
+// Permit is what a gate gave out: Generation fences a late answer, Probe marks the one request that tests a recovery.
+type Permit struct {
+	Generation uint64
+	Probe      bool
+}
+
+// Wait says whether waiting for RetryAt helps.
+type Wait uint8
+
+// The kinds of waiting.
+const (
+	WaitNever     Wait = iota // terminal, disabled: only a person helps
+	WaitTransient             // heals by itself soon (rate limits, overload, errors)
+	WaitQuota                 // heals by itself at a reset; not worth waiting for (CMB-44)
+)
+
+// Refusal is why a gate said no.
+type Refusal struct {
+	Gate        string // connection_cooldown, terminal, ...
+	Reason      wire.Reason
+	State       wire.TerminalState // terminal gate only
+	Wait        Wait
+	Since       time.Time // zero: not known
+	RetryAt     time.Time // zero: no time heals it
+	NextProbeAt time.Time
+	Cause       *Cause
+}
+
+// Cause is the answer that put a state there (COOL-6).
+type Cause struct {
+	RequestID      string `json:"requestId,omitempty"`
+	At             int64  `json:"at,omitempty"` // Unix milliseconds
+	Status         int    `json:"status,omitempty"`
+	OriginalStatus int    `json:"originalStatus,omitempty"`
+	Plugin         string `json:"plugin,omitempty"`
+	Rule           string `json:"rule,omitempty"`
+	Source         string `json:"source,omitempty"` // which header, field or text gave the time
+	Message        string `json:"message,omitempty"`
+}
+
+// Outcome is how an attempt ended. OK is set only by a validated 2xx; Ignore by what says nothing about the target (the
+// client went away, a local refusal).
+type Outcome struct {
+	OK          bool
+	Ignore      bool
+	OwnDeadline bool      // a timeout made by our own deadline (COOL-33)
+	Began       time.Time // when the attempt was admitted (COOL-4, COOL-5)
+	Verdict     wire.Verdict
+	Cause       Cause
+	ErrorCode   string // the upstream's own code, for display
+	FirstByte   time.Duration
+	Took        time.Duration
+}
