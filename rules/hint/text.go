@@ -25,7 +25,7 @@ var lead = []*regexp.Regexp{
 	regexp.MustCompile(`\briprov(?:a|are|i|ate) (?:tra|fra|in) `),                // Italian
 	regexp.MustCompile(`(?:повторите|попробуйте|попытку|снова)[^.\n]{0,40}? через `),
 	regexp.MustCompile(`(?:المحاولة|حاول)[^.\n]{0,60}?(?:خلال|بعد) `),
-	regexp.MustCompile(`(?:等待|等候|请等|稍等) ?`),
+	regexp.MustCompile(`(?:请?等待|等候|请等|稍等) ?`),
 }
 
 // tail are the words that come after a length which is a wait, in languages that say it so; the length starts at the
