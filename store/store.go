@@ -27,6 +27,21 @@ var (
 	ErrClosed = errors.New("store closed")
 )
 
+// Limits of what a store takes (DATA-7). They are those of the embedded store, whose transaction has to hold a change, and
+// every store keeps to them so that a program does not fit one store only.
+const (
+	// MaxDocument is the most bytes that one document may hold.
+	MaxDocument = 1 << 20
+	// MaxChange is the most bytes that the documents of one change may hold together.
+	MaxChange = 1200 << 10
+	// MaxWrites is the most documents in one change.
+	MaxWrites = 4096
+	// MaxName is the most bytes of a kind and an id together, and of the name of a lock.
+	MaxName = 1024
+	// MaxEvent is the most bytes that one event may hold, by Event.Size.
+	MaxEvent = 256 << 10
+)
+
 // Seq numbers what was written, in the order of the store. 0 is before everything.
 type Seq uint64
 
@@ -41,7 +56,7 @@ type Document struct {
 	Seq      Seq    // place in the order of all document writes
 }
 
-// Write is one part of a Change.
+// Write is one part of a Change. Deleting what is not there does nothing, unless If says that it must be there.
 type Write struct {
 	Kind, ID string
 	Data     []byte
@@ -67,6 +82,11 @@ type Event struct {
 	Version      int    `json:"v"`
 }
 
+// Size is how many bytes of text and data the event holds; a store refuses more than MaxEvent.
+func (e *Event) Size() int {
+	return len(e.Kind) + len(e.Key) + len(e.Node) + len(e.Provider) + len(e.ConnectionID) + len(e.Model) + len(e.RequestID) + len(e.Data)
+}
+
 // Snapshot is the state of all gates at one point of the journal.
 type Snapshot struct {
 	Seq  Seq
@@ -76,7 +96,8 @@ type Snapshot struct {
 
 // Journal keeps events in order. Safe for concurrent use.
 type Journal interface {
-	// Append writes es as one batch and returns the Seq of the last. It is not synced to the disk (DATA-7).
+	// Append writes es as one batch and returns the Seq of the last. It is not synced to the disk (DATA-7). The store gives
+	// out Seq; that in es is ignored. An event above MaxEvent refuses the whole batch with ErrTooLarge.
 	Append(ctx context.Context, es ...Event) (Seq, error)
 	// Replay yields the events after after, oldest first.
 	Replay(ctx context.Context, after Seq) iter.Seq2[Event, error]
@@ -106,6 +127,35 @@ type Locks interface {
 	Lock(ctx context.Context, name string, ttl time.Duration) (fence uint64, err error)
 	// Unlock gives the lock back when fence is the present one; otherwise it does nothing.
 	Unlock(ctx context.Context, name string, fence uint64) error
+}
+
+// Retention is how long events older than the last snapshot are kept: for Age or for Count events, whichever is less.
+type Retention struct {
+	Age   time.Duration
+	Count int
+}
+
+// OrDefault returns r with 7 days and 100,000 events where it says nothing (OBJ-22).
+func (r Retention) OrDefault() Retention {
+	if r.Age <= 0 {
+		r.Age = 7 * 24 * time.Hour
+	}
+	if r.Count <= 0 {
+		r.Count = 100_000
+	}
+	return r
+}
+
+// States of Health.
+const (
+	StateOK       = "ok"
+	StateDegraded = "degraded" // writing to disk has stopped, work goes on in memory (DATA-5)
+)
+
+// Notifier is what a store also implements when its health changes by itself. Notify has f called, one call at a time,
+// with each new health until stop is called; f must not block and must not call the store's Close.
+type Notifier interface {
+	Notify(f func(Health)) (stop func())
 }
 
 // Health is what /readyz, status and metrics show of a store.
