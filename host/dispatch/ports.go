@@ -30,6 +30,8 @@ type Executor interface {
 	Name() string
 	// Hosts are the granted hosts that plans may name beside the connection's own.
 	Hosts() []string
+	// RequestFields are the paths of the request body that the plugin declared (needs.request_fields).
+	RequestFields() []string
 	// Plan returns the first static plan that matches, or asks the guest. The result is shared: read only.
 	Plan(ctx context.Context, q wire.PlanQuery, auth wire.Auth) (*wire.Plan, error)
 	// Respond answers in place of an upstream (plan with upstream none).

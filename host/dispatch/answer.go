@@ -1,0 +1,173 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// surface tells the client why there is no answer, when every target was tried or left out (CMB-50, COOL-72, COOL-73).
+func (r *run) surface(ctx context.Context) {
+	switch {
+	case ctx.Err() != nil:
+		r.gone(ctx)
+	case r.last.set:
+		f := r.failureOf(r.last)
+		r.t.Failure = &f
+		r.t.Unchanged = r.unchanged()
+	case len(r.t.Excluded) > 0:
+		f := r.nothingTried()
+		r.t.Failure = &f
+	default:
+		f := r.nothingThere()
+		r.t.Failure = &f
+	}
+}
+
+// failureOf is the answer for the attempt whose error is surfaced: its own words first, then ours (INF-32).
+func (r *run) failureOf(l lastWord) dialect.Failure {
+	v := l.verdict
+	f := dialect.Failure{Status: l.reply.status, Code: l.reply.code, RequestID: r.c.RequestID}
+	if f.Status < 400 || f.Status > 599 {
+		f.Status = http.StatusBadGateway
+	}
+	message := strings.TrimSpace(r.d.Redact(l.reply.message))
+	if message == "" {
+		message = fmt.Sprintf("The provider answered %d without a message.", l.reply.original)
+	}
+	if f.Status == http.StatusTooManyRequests || f.Status == http.StatusServiceUnavailable || f.Status == 529 { // RST-11, INF-40
+		f.RetryAfter = v.RetryAfter
+		if f.RetryAfter == 0 {
+			f.RetryAfter = l.reply.clientWait
+		}
+	}
+	if r.lastCode != "" && f.Code == "" {
+		f.Code = r.lastCode
+	}
+	switch v.Reason {
+	case wire.AuthError, wire.ReasonBanned, wire.ReasonExpired: // INF-38
+		f.Status, f.Type, f.Code, f.RetryAfter = http.StatusBadGateway, "server_error", "upstream_auth", 0
+		message += fmt.Sprintf(" (The provider %s refused the gateway's credential; its operator must act.)", l.target.Provider.ID)
+	case wire.CreditsGone:
+		f.NoRetry = true
+	}
+	f.NoRetry = f.NoRetry || f.Status < 500 && f.Status != http.StatusTooManyRequests && f.Status != http.StatusRequestTimeout
+	f.Message = message + r.others()
+	if f.RetryAfter > time.Minute {
+		f.Message += fmt.Sprintf(" (try again in %s)", inWords(f.RetryAfter))
+	}
+	return f
+}
+
+// others names up to five targets and their statuses, for a combo that tried more than one (CMB-50).
+func (r *run) others() string {
+	if r.c.Route.Kind != "combo" || len(r.t.Attempts) < 2 {
+		return ""
+	}
+	var tried []string
+	for _, a := range r.t.Attempts[:min(len(r.t.Attempts), 5)] {
+		tried = append(tried, fmt.Sprintf("%s/%s (%d)", a.Provider, a.Model, a.Status))
+	}
+	return " Tried: " + strings.Join(tried, ", ") + "."
+}
+
+// unchanged is the upstream's own body for a refusal of the request itself, in the client's own dialect (CMB-18, COOL-45).
+func (r *run) unchanged() []byte {
+	v, reply := r.last.verdict, r.last.reply
+	if v.Scope != wire.ScopeRequest || v.Message != "" || reply.dialect != r.c.Dialect || reply.status != reply.original {
+		return nil
+	}
+	b := bytes.TrimSpace(reply.body)
+	if len(b) == 0 || b[0] != '{' || !bytes.Contains(b, []byte(`"error"`)) || !strings.Contains(reply.contentType, "json") {
+		return nil
+	}
+	return []byte(r.d.Redact(string(b)))
+}
+
+// nothingTried: every candidate was left out by a gate. While any of them heals by itself the answer is 429 with the earliest
+// end, otherwise it says which states they are in.
+func (r *run) nothingTried() dialect.Failure {
+	now := r.d.Now()
+	var soonest time.Time
+	cooling, states := 0, map[string]int{}
+	for _, x := range r.t.Excluded {
+		word := string(x.Refusal.Reason)
+		if x.Refusal.State != "" {
+			word = string(x.Refusal.State)
+		}
+		states[word]++
+		if x.Refusal.RetryAt.IsZero() || x.Refusal.Wait == resilience.WaitNever {
+			continue
+		}
+		cooling++
+		if soonest.IsZero() || x.Refusal.RetryAt.Before(soonest) {
+			soonest = x.Refusal.RetryAt
+		}
+	}
+	if cooling > 0 {
+		return r.cooling(now, soonest, cooling)
+	}
+	return r.unusable(states)
+}
+
+func (r *run) cooling(now, soonest time.Time, n int) dialect.Failure {
+	wait := max(soonest.Sub(now), time.Second)
+	seconds := dialect.Seconds(wait)
+	return dialect.Failure{
+		Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "model_cooldown", RetryAfter: wait, RequestID: r.c.RequestID,
+		Message: fmt.Sprintf("All %d connections for %s are cooling down after errors of their provider; try again in %s.",
+			n, r.c.Model, inWords(wait)),
+		Facts: []dialect.Fact{
+			{Name: "model", Value: r.c.Model}, {Name: "reset_seconds", Value: seconds},
+			{Name: "retry_after", Value: soonest.UTC().Format("2006-01-02T15:04:05.000Z")}, {Name: "credentials_cooling", Value: n},
+		},
+	}
+}
+
+// unusable: no candidate heals by time (COOL-73). Never 401: the client's own key is fine.
+func (r *run) unusable(states map[string]int) dialect.Failure {
+	var parts []string
+	for _, word := range sortedKeys(states) {
+		parts = append(parts, fmt.Sprintf("%d %s", states[word], word))
+	}
+	f := dialect.Failure{
+		Status: http.StatusServiceUnavailable, Type: "server_error", Code: "no_usable_connection", NoRetry: true, RequestID: r.c.RequestID,
+		Message: fmt.Sprintf("No connection for %s is usable (%s); the gateway's operator must act.", r.c.Model, strings.Join(parts, ", ")),
+	}
+	switch {
+	case len(states) == 1 && states[string(wire.CreditsExhausted)] > 0:
+		f.Status, f.Type, f.Code = http.StatusPaymentRequired, "insufficient_quota", "insufficient_quota"
+	case states["plugin_unavailable"] > 0 || states["plan_invalid"] > 0 || states["executor_error"] > 0:
+		f.Status, f.Code = http.StatusBadGateway, "executor_error"
+	}
+	return f
+}
+
+// nothingThere: no gate was involved, there is just no connection (CMB-50, COOL-73).
+func (r *run) nothingThere() dialect.Failure {
+	if r.c.Route.Kind == "combo" {
+		return dialect.Failure{Status: http.StatusNotFound, Code: "no_executable_targets", NoRetry: true, RequestID: r.c.RequestID,
+			Message: fmt.Sprintf("The combo %s has no target with an active connection that this key may use.", r.c.Route.Name)}
+	}
+	return dialect.Failure{
+		Status: http.StatusServiceUnavailable, Type: "server_error", Code: "no_usable_connection", NoRetry: true, RequestID: r.c.RequestID,
+		Message: fmt.Sprintf("There is no active connection for %s that this key may use; add one with `weir connections add`.", r.c.Model),
+	}
+}
+
+func inWords(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d seconds", dialect.Seconds(d))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d minutes", int(d.Round(time.Minute)/time.Minute))
+	}
+	return fmt.Sprintf("%d hours", int(d.Round(time.Hour)/time.Hour))
+}

@@ -1,0 +1,228 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/upstream"
+	"github.com/weirgate/weir/rules"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// ErrPluginUnavailable: the plugin that executes a provider is not there; the target is skipped and nothing is counted
+// (ABI-8).
+var ErrPluginUnavailable = errors.New("plugin_unavailable")
+
+// attempt is one dispatch of one target on one connection.
+type attempt struct {
+	r       *run
+	target  catalog.Target
+	ticket  resilience.Ticket
+	began   time.Time
+	prep    *upstream.Prepared
+	exec    Executor
+	clock   attemptClock
+	resp    *http.Response
+	firstAt time.Time // of the head
+	settled bool
+	sent    int64 // bytes sent to the client
+}
+
+// attempt runs gates 15 to 22 for one admitted target.
+func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Target, ticket resilience.Ticket, began time.Time) step {
+	a := &attempt{r: r, target: t, ticket: ticket, began: began}
+	defer func() {
+		if !a.settled { // a panic below: the permits must not leak (OV-3)
+			r.d.Ladder.Cancel(resilience.Moment{Now: r.d.Now(), Catalog: r.c.Catalog}, ticket)
+		}
+	}()
+	if s, ok := a.plan(ctx); !ok {
+		return s
+	}
+	actx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a.clock.start(cancel, r.c.Catalog.Settings.AttemptDeadline, a.headLimit())
+	defer a.clock.stop()
+	r.t.trace.add("upstream", "sent", t)
+	resp, err := a.send(actx, ctx)
+	if err != nil {
+		return a.noAnswer(ctx, actx, err)
+	}
+	a.resp, a.firstAt = resp, r.d.Now()
+	defer resp.Body.Close()
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return a.errorAnswer(ctx)
+	}
+	if r.c.Stream && isEventStream(resp.Header) {
+		return a.stream(ctx, actx)
+	}
+	return a.plain(ctx, actx)
+}
+
+// plan finds out how to call the provider. A plugin that is not there, or a plan that does not fit, ends the target without a
+// call and without a count.
+func (a *attempt) plan(ctx context.Context) (step, bool) {
+	r := a.r
+	exec, err := r.plugins.Executor(a.target.Provider)
+	if err == nil {
+		a.exec = exec
+		a.prep, err = r.prepare(ctx, exec, a.target, r.c.Endpoint)
+	}
+	if err == nil {
+		return stepNext, true
+	}
+	reason := wire.Reason("executor_error")
+	switch {
+	case errors.Is(err, ErrPluginUnavailable):
+		reason = "plugin_unavailable"
+	case errors.Is(err, upstream.ErrPlanInvalid):
+		reason = "plan_invalid"
+	}
+	r.d.Log.Warn("attempt not possible", "request_id", r.c.RequestID, "provider", a.target.Provider.ID,
+		"connection", a.target.Connection.ID, "reason", string(reason), "error", err.Error())
+	r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: reason, Wait: resilience.WaitNever})
+	r.d.Meter.Refused("executor")
+	a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+	return stepNext, false
+}
+
+// headLimit is the time to the answer's head, for streams to the first useful event: the smallest of the plan's, the
+// route's and the setting's (ABI-3, CMB-15, CMB-26, STM-1).
+func (a *attempt) headLimit() time.Duration {
+	s := a.r.c.Catalog.Settings
+	limit := smallest(s.FetchTimeout, a.prep.FirstByte)
+	if own := a.r.c.Route.Config.TargetTimeout; own != nil {
+		return smallest(limit, *own)
+	}
+	if a.r.c.Route.Kind == "combo" && s.RouteDefaults.TargetTimeout == 0 {
+		return smallest(limit, 120*time.Second) // CMB-15
+	}
+	return smallest(limit, s.RouteDefaults.TargetTimeout)
+}
+
+// eventLimit is the time to the first useful event of a stream, from the beginning of the attempt.
+func (a *attempt) eventLimit() time.Duration {
+	s := a.r.c.Catalog.Settings
+	limit := s.RouteDefaults.FirstContentTimeout
+	if own := a.r.c.Route.Config.FirstContentTimeout; own != nil {
+		limit = *own
+	}
+	if limit == 0 {
+		limit = s.ReadinessTimeout
+	}
+	if own := a.r.c.Route.Config.TargetTimeout; own != nil {
+		limit = smallest(limit, *own)
+	}
+	return limit
+}
+
+func smallest(ds ...time.Duration) time.Duration {
+	var out time.Duration
+	for _, d := range ds {
+		if d > 0 && (out == 0 || d < out) {
+			out = d
+		}
+	}
+	return out
+}
+
+// send edits the body and sends it, or asks the guest for its own answer.
+func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
+	if a.prep.Respond {
+		return a.respond(actx)
+	}
+	if a.prep.MaxBody > 0 && int64(a.r.c.Body.Len()) > a.prep.MaxBody {
+		return nil, errBodyTooLarge
+	}
+	payload, err := a.prep.Editor.Payload(a.r.c.Body, a.r.c.Scan)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
+	}
+	m := upstream.Moment{RequestID: a.r.c.RequestID, Header: a.r.c.Header, Now: a.began}
+	return a.r.d.Client.Send(actx, a.prep, m, payload.Body, payload.Length)
+}
+
+var errBodyTooLarge = errors.New("request body larger than the provider takes")
+
+// noAnswer judges a call that brought no HTTP answer.
+func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
+	switch {
+	case ctx.Err() != nil:
+		return a.abandoned(ctx)
+	case errors.Is(err, errBodyTooLarge):
+		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, false)
+	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond):
+		a.r.d.Log.Warn("attempt not possible", "request_id", a.r.c.RequestID, "provider", a.target.Provider.ID, "error", err.Error())
+		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plan_invalid", Wait: resilience.WaitNever})
+		a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+		return stepNext
+	}
+	own := ownDeadline(actx)
+	code := upstream.TransportCode(err)
+	if own {
+		code = wire.TransportTimeout
+	}
+	r := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: transportMessage(code)}}
+	return a.judge(ctx, r, own)
+}
+
+// transportMessage says what went wrong without an address in it (INF-33).
+func transportMessage(code string) string {
+	switch code {
+	case wire.TransportTimeout:
+		return "The provider did not answer in time."
+	case wire.TransportReset:
+		return "The provider dropped the connection."
+	case wire.TransportEOF:
+		return "The provider closed the connection before its answer was complete."
+	case wire.TransportTLS:
+		return "The provider's TLS certificate or handshake was not acceptable."
+	case wire.TransportDNS:
+		return "The provider's host name could not be resolved."
+	}
+	return "The provider could not be reached."
+}
+
+// errorAnswer judges an answer with an error status: what can be read of its body within a few seconds.
+func (a *attempt) errorAnswer(ctx context.Context) step {
+	a.clock.limit(phaseBody, errorBodyTime)
+	text, total := readBounded(a.resp.Body)
+	if ctx.Err() != nil {
+		return a.abandoned(ctx)
+	}
+	return a.judge(ctx, &rules.Reply{
+		Source: wire.SourceHTTP, Status: a.resp.StatusCode, Original: a.resp.StatusCode,
+		Header: a.resp.Header, Body: text, BodyBytes: total,
+	}, false)
+}
+
+const (
+	errorBodyTime = 5 * time.Second
+	drainBytes    = 256 << 10
+)
+
+// readBounded reads what is examined of a body, and a little more so that the connection can be used again.
+func readBounded(r io.Reader) (text []byte, total int) {
+	var b bytes.Buffer
+	n, err := io.Copy(&b, io.LimitReader(r, rules.MaxText))
+	total = int(n)
+	if err == nil && n == rules.MaxText {
+		more, _ := io.Copy(io.Discard, io.LimitReader(r, drainBytes))
+		total += int(more)
+	}
+	return b.Bytes(), total
+}
+
+// abandoned ends an attempt whose client has left: it says nothing about the target (OV-4).
+func (a *attempt) abandoned(ctx context.Context) step {
+	a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+	a.r.gone(ctx)
+	return stepDone
+}

@@ -1,0 +1,223 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/rules"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// replyFacts is what of a failed reply may reach the client.
+type replyFacts struct {
+	status      int // restated
+	original    int
+	message     string
+	code        string
+	body        []byte
+	contentType string
+	dialect     wire.Dialect
+	clientWait  time.Duration // RST-6
+}
+
+// judge finds out what a failed reply means, settles the attempt, and says how the call goes on. It is the one path for every
+// failure: error statuses, transport failures, errors inside a 200 and inside a stream (OV-2, RST-2).
+func (a *attempt) judge(ctx context.Context, reply *rules.Reply, own bool) step {
+	v, facts := a.meaning(ctx, reply)
+	a.settleFailure(reply, v, own)
+	if ctx.Err() != nil {
+		a.r.gone(ctx)
+		return stepDone
+	}
+	return a.r.decide(a, v, facts)
+}
+
+// meaning restates, then classifies; without an opinion the host decides by status (CLS-13).
+func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict, replyFacts) {
+	a.describe(reply)
+	judge := a.r.plugins.Judge(a.target.Provider)
+	facts := replyFacts{}
+	reply.Status = rules.HostStatus(reply)
+	if reply.Facts.HasBody { // RST-10
+		if re, ok := judge.Restate(ctx, reply); ok && !re.Keep {
+			a.restated(reply, re)
+			if re.Code != "" {
+				facts.code = re.Code
+			}
+			facts.clientWait = re.RetryAfter
+		}
+	}
+	v, ok := judge.Classify(ctx, reply)
+	if !ok {
+		v = rules.ByStatus(reply)
+	}
+	if v.RetryAfter == 0 && reply.Hint.OK {
+		v.RetryAfter, v.Hinted, v.HintSource = reply.Hint.Wait, reply.Hint.Wait > 0, reply.Hint.Source
+	}
+	facts.status, facts.original, facts.message = reply.Status, reply.Original, reply.Facts.Message
+	facts.body, facts.dialect = reply.Body, a.prep.Dialect
+	if a.resp != nil {
+		facts.contentType = a.resp.Header.Get("Content-Type")
+	}
+	if v.Message != "" {
+		facts.message = v.Message
+	}
+	return v, facts
+}
+
+// describe fills what the rules may ask about the reply.
+func (a *attempt) describe(reply *rules.Reply) {
+	now := a.r.d.Now()
+	reply.Provider, reply.Connection = strings.ToLower(a.target.Provider.ID), a.target.Connection.ID
+	reply.Auth, reply.Model, reply.Endpoint = a.target.Connection.AuthType, a.target.Model, a.r.c.Endpoint
+	reply.Stream, reply.Attempt = a.r.c.Stream, len(a.r.t.Attempts)+1
+	reply.Now, reply.Elapsed, reply.BytesSent = now, now.Sub(a.began), a.sent
+	if reply.Source != wire.SourceTransport {
+		rules.Read(reply)
+	}
+}
+
+func (a *attempt) restated(reply *rules.Reply, re wire.Restatement) {
+	reply.Status, reply.Restated = re.Status, re.Rule
+	if reply.Restated == "" {
+		reply.Restated = re.Plugin
+	}
+	a.r.t.Restated = fmt.Sprintf("%s;from=%d", reply.Restated, reply.Original)
+	a.r.d.Meter.Restated(reply.Restated)
+}
+
+// settleFailure applies a verdict in the one place where it becomes state (gate 21).
+func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
+	now := a.r.d.Now()
+	rec := Attempt{
+		Provider: a.target.Provider.ID, Connection: a.target.Connection.ID, Model: a.target.Model, At: a.began,
+		Took: now.Sub(a.began), Status: reply.Status, Original: reply.Original, Verdict: v, RestatedBy: reply.Restated,
+	}
+	if !a.firstAt.IsZero() {
+		rec.FirstByte = a.firstAt.Sub(a.began)
+	}
+	a.r.t.Attempts = append(a.r.t.Attempts, rec)
+	a.r.d.Meter.Attempt(rec.Provider, v.Reason)
+	a.logFailure(rec)
+	if own {
+		a.r.d.slow.timedOut(rec.Connection, a.began, now)
+	}
+	a.settle(resilience.Outcome{
+		Began: a.began, Verdict: v, OwnDeadline: own, ErrorCode: firstOf(reply.Facts.Code, reply.Facts.Type),
+		FirstByte: rec.FirstByte, Took: rec.Took,
+		Cause: resilience.Cause{
+			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: reply.Status, OriginalStatus: reply.Original,
+			Plugin: v.Plugin, Rule: v.Rule, Source: v.HintSource, Message: a.r.d.Redact(shorten(reply.Facts.Message, 100)),
+		},
+	})
+}
+
+func (a *attempt) logFailure(rec Attempt) {
+	a.r.d.Log.Warn("attempt failed", "request_id", a.r.c.RequestID, "provider", rec.Provider, "connection", rec.Connection,
+		"model", rec.Model, "status", rec.Status, "original_status", rec.Original, "restated_by", rec.RestatedBy,
+		"reason", string(rec.Verdict.Reason), "scope", string(rec.Verdict.Scope), "decided_by", rec.Verdict.Evidence(),
+		"took_ms", rec.Took.Milliseconds())
+	a.r.t.trace.add("classify", string(rec.Verdict.Reason)+" by "+rec.Verdict.Evidence(), a.target)
+}
+
+// settleSuccess notes a validated answer.
+func (a *attempt) settleSuccess() {
+	now := a.r.d.Now()
+	rec := Attempt{
+		Provider: a.target.Provider.ID, Connection: a.target.Connection.ID, Model: a.target.Model, At: a.began,
+		Took: now.Sub(a.began), FirstByte: a.firstAt.Sub(a.began), Status: a.resp.StatusCode, Original: a.resp.StatusCode, OK: true,
+	}
+	a.r.t.Attempts = append(a.r.t.Attempts, rec)
+	a.r.d.Meter.Attempt(rec.Provider, "")
+	a.r.d.slow.answered(rec.Connection)
+	a.settle(resilience.Outcome{OK: true, Began: a.began, FirstByte: rec.FirstByte, Took: rec.Took})
+}
+
+// settle ends the ticket exactly once and journals what changed.
+func (a *attempt) settle(o resilience.Outcome) {
+	if a.settled {
+		return
+	}
+	a.settled = true
+	events := a.r.d.Ladder.Settle(resilience.Moment{Now: a.r.d.Now(), Catalog: a.r.c.Catalog}, a.ticket, o)
+	if len(events) == 0 {
+		return
+	}
+	for i := range events {
+		if events[i].RequestID == "" {
+			events[i].RequestID = a.r.c.RequestID
+		}
+	}
+	a.r.d.Journal(events...)
+}
+
+// decide is gate 22: what a verdict means for the rest of this call.
+func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
+	keep := r.last.set && r.last.verdict.Reason == wire.InvalidRequest // the first target's 400 stays the answer (CMB-18)
+	if !keep {
+		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
+	}
+	r.exhausted.Note(a.target, v)
+	if v.Reason == wire.InvalidRequest && !v.Fallback && a.prep.Changes {
+		r.exhausted.ExcludeProvider(a.target.Provider.ID)
+		return stepNext
+	}
+	if !v.Fallback || !r.mayFallBack(a.target, v) {
+		return stepAnswer
+	}
+	r.d.Meter.Fallback(v.Reason)
+	return stepNext
+}
+
+// mayFallBack holds the route's options for failures of the request itself (CMB-26).
+func (r *run) mayFallBack(t catalog.Target, v wire.Verdict) bool {
+	d := r.c.Catalog.Settings.RouteDefaults
+	switch v.Reason {
+	case wire.ContentFiltered:
+		return choose(r.c.Route.Config.FallbackOnFilter, d.FallbackOnFilter)
+	case wire.ContextOverflow:
+		if !choose(r.c.Route.Config.FallbackOnOverflow, d.FallbackOnOverflow) {
+			return false
+		}
+		r.needWindow = max(r.needWindow, window(t.Provider, t.Model), 1)
+	}
+	return true
+}
+
+func choose(own *bool, otherwise bool) bool {
+	if own != nil {
+		return *own
+	}
+	return otherwise
+}
+
+// window is the known context window of a model, 0 when it is not known.
+func window(p *catalog.Provider, model string) int {
+	for i := range p.Models {
+		if p.Models[i].ID == model {
+			return p.Models[i].ContextWindow
+		}
+	}
+	return 0
+}
+
+func firstOf(ss ...string) string {
+	for _, s := range ss {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// shorten cuts s at n bytes, at the border of a character.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}

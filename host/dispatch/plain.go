@@ -1,0 +1,221 @@
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/upstream"
+	"github.com/weirgate/weir/rules"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// holdBytes is how much of a plain answer is read before the client is promised anything: most answers are whole by then,
+// so that a cut one can still go to the next target.
+const holdBytes = 64 << 10
+
+var holdPool = sync.Pool{New: func() any { return new([holdBytes]byte) }}
+
+// plain answers with one document. What fits into the hold is complete before the commit.
+func (a *attempt) plain(ctx, actx context.Context) step {
+	a.clock.limit(phaseBody, a.r.c.Catalog.Settings.BodyTimeout)
+	hold := holdPool.Get().(*[holdBytes]byte)
+	defer holdPool.Put(hold)
+	n, err := io.ReadFull(a.resp.Body, hold[:])
+	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && complete(a.resp, n)
+	if err != nil && !whole {
+		return a.noAnswer(ctx, actx, err)
+	}
+	if failed, status := a.looksFailed(hold[:n]); failed {
+		return a.judge(ctx, &rules.Reply{
+			Source: wire.SourceHTTP, Status: status, Original: a.resp.StatusCode, Header: a.resp.Header,
+			Body: bytes.Clone(hold[:n]), BodyBytes: n,
+		}, false)
+	}
+	a.readUsage(hold[:n], whole)
+	h := a.answerHeader()
+	if whole {
+		h["Content-Length"] = []string{strconv.Itoa(n)}
+	} else if a.resp.ContentLength >= 0 {
+		h["Content-Length"] = []string{strconv.FormatInt(a.resp.ContentLength, 10)}
+	}
+	if whole {
+		a.settleSuccess() // the answer is complete, whether or not the client still wants it
+	}
+	a.commit(h)
+	if err := a.r.out.Write(hold[:n]); err != nil {
+		return a.clientLeft()
+	}
+	a.sent += int64(n)
+	if !whole {
+		return a.copyRest(ctx, actx, hold[:])
+	}
+	return stepDone
+}
+
+// complete tells a short body from one that was cut: ReadFull reports both as ErrUnexpectedEOF.
+func complete(resp *http.Response, n int) bool {
+	return resp.ContentLength < 0 || int64(n) == resp.ContentLength
+}
+
+// copyRest moves a long answer on. A cut in it cannot be hidden any more; the connection is ended so that the client sees it.
+func (a *attempt) copyRest(ctx, actx context.Context, buf []byte) step {
+	for {
+		n, err := a.resp.Body.Read(buf)
+		if n > 0 {
+			if werr := a.r.out.Write(buf[:n]); werr != nil {
+				return a.clientLeft()
+			}
+			a.sent += int64(n)
+		}
+		if errors.Is(err, io.EOF) {
+			a.settleSuccess()
+			return stepDone
+		}
+		if err != nil {
+			return a.brokenLate(ctx, actx, err)
+		}
+	}
+}
+
+// brokenLate judges a failure after the commit of a plain answer.
+func (a *attempt) brokenLate(ctx, actx context.Context, err error) step {
+	if ctx.Err() != nil {
+		return a.abandoned(ctx)
+	}
+	code := upstream.TransportCode(err)
+	own := ownDeadline(actx)
+	reply := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: transportMessage(code)}}
+	v, _ := a.meaning(ctx, reply)
+	a.settleFailure(reply, v, own)
+	a.r.t.Partial = true
+	return stepDone
+}
+
+// clientLeft ends an attempt whose answer nobody reads any more.
+func (a *attempt) clientLeft() step {
+	a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+	a.r.t.Cancelled = true
+	return stepDone
+}
+
+// answerHeader is what of the upstream's head goes to the client.
+func (a *attempt) answerHeader() http.Header {
+	h := make(http.Header, len(a.resp.Header)+4)
+	for name, vv := range a.resp.Header {
+		if !upstream.DropAnswerHeader(name) {
+			h[name] = vv
+		}
+	}
+	for _, name := range a.prep.StripHeaders {
+		delete(h, name)
+	}
+	return h
+}
+
+// commit promises the client this answer.
+func (a *attempt) commit(h http.Header) {
+	t := a.r.t
+	t.Committed, t.Status = true, a.resp.StatusCode
+	t.FirstByte = a.r.d.Now().Sub(t.Began)
+	t.serving = a.target
+	a.r.out.Commit(a.resp.StatusCode, h, t)
+}
+
+// looksFailed finds an error that came under a good status: an error object, another envelope of failure, or a page where a
+// document should be (SCN-8, STM-50). The second result is the status that the body states, 502 when it states none.
+func (a *attempt) looksFailed(b []byte) (bool, int) {
+	if a.prep.Dialect == wire.RawDialect {
+		return false, 0
+	}
+	b = bytes.TrimLeft(b, " \t\r\n\xef\xbb\xbf")
+	if len(b) == 0 {
+		return true, http.StatusBadGateway
+	}
+	if b[0] == '<' {
+		return true, http.StatusBadGateway
+	}
+	if b[0] != '{' || !(bytes.Contains(b, []byte(`"error"`)) || bytes.Contains(b, []byte(`"base_resp"`))) {
+		return false, 0
+	}
+	return failedDocument(b)
+}
+
+// failedDocument reads a document that mentions an error.
+func failedDocument(b []byte) (bool, int) {
+	var d struct {
+		Error    json.RawMessage `json:"error"`
+		Choices  json.RawMessage `json:"choices"`
+		Content  json.RawMessage `json:"content"`
+		BaseResp struct {
+			Code int `json:"status_code"`
+		} `json:"base_resp"`
+	}
+	if json.Unmarshal(b, &d) != nil {
+		return false, 0
+	}
+	answered := present(d.Choices) || present(d.Content)
+	if (present(d.Error) || d.BaseResp.Code != 0) && !answered {
+		return true, payloadStatus(d.Error)
+	}
+	return false, 0
+}
+
+func present(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "[]", "{}", `""`, "false":
+		return false
+	}
+	return true
+}
+
+// payloadStatus is the status that an error object states, or that its type means; else 502 (STM-50).
+func payloadStatus(raw json.RawMessage) int {
+	var e struct {
+		Status json.RawMessage `json:"status"`
+		Code   json.RawMessage `json:"code"`
+		Type   string          `json:"type"`
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		return http.StatusBadGateway
+	}
+	for _, f := range []json.RawMessage{e.Status, e.Code} {
+		if n, err := strconv.Atoi(string(bytes.Trim(f, `" `))); err == nil && n >= 400 && n <= 599 {
+			return n
+		}
+	}
+	switch e.Type {
+	case "overloaded_error":
+		return 529
+	case "rate_limit_error":
+		return 429
+	case "authentication_error":
+		return 401
+	case "permission_error":
+		return 403
+	case "not_found_error":
+		return 404
+	case "invalid_request_error":
+		return 400
+	}
+	return http.StatusBadGateway
+}
+
+func isEventStream(h http.Header) bool {
+	ct := h["Content-Type"]
+	if len(ct) == 0 {
+		return false
+	}
+	if ct[0] == "text/event-stream" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(ct[0])
+	return err == nil && media == "text/event-stream"
+}

@@ -1,0 +1,69 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// Trail is what became of one call: its attempts, what was left out and why, and how it ended.
+type Trail struct {
+	Began     time.Time
+	Took      time.Duration
+	FirstByte time.Duration // from the beginning to the first byte for the client; 0: none
+	Attempts  []Attempt
+	Excluded  []Exclusion
+	Committed bool
+	Cancelled bool // the client left (OV-4)
+	Partial   bool // the stream ended with an error
+	Status    int  // as the client saw it
+	Failure   *dialect.Failure
+	Unchanged []byte // the upstream's own error body, to be sent as it came (CMB-18)
+	Usage     Usage
+	Restated  string // RST-7: rule and original status of the last restatement
+
+	trace   *trace
+	serving catalog.Target
+}
+
+// Usage are the tokens that the answer stated; negative: not stated.
+type Usage struct{ Input, Output int64 }
+
+// Attempt is one dispatch of one target on one connection.
+type Attempt struct {
+	Provider   string
+	Connection string
+	Model      string
+	At         time.Time
+	FirstByte  time.Duration
+	Took       time.Duration
+	Status     int
+	Original   int
+	OK         bool
+	Verdict    wire.Verdict
+	RestatedBy string
+}
+
+// Exclusion is a target that a gate left out.
+type Exclusion struct {
+	Target  catalog.Target
+	Refusal resilience.Refusal
+}
+
+func (t *Trail) exclude(target catalog.Target, r resilience.Refusal) {
+	t.Excluded = append(t.Excluded, Exclusion{target, r})
+}
+
+// Serving is the target whose answer the client got; its Provider is nil before the commit.
+func (t *Trail) Serving() catalog.Target { return t.serving }
+
+// Last is the latest attempt, or nil.
+func (t *Trail) Last() *Attempt {
+	if len(t.Attempts) == 0 {
+		return nil
+	}
+	return &t.Attempts[len(t.Attempts)-1]
+}

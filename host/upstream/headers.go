@@ -1,0 +1,72 @@
+package upstream
+
+import (
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+// withheld are the client's headers that no template resolves and no upstream sees: credentials, cookies, hop-by-hop
+// headers, and what Weir itself reads (INF-11, SEC-6, AFF-8).
+func withheld(canonical string) bool {
+	switch canonical {
+	case "Authorization", "Proxy-Authorization", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Set-Cookie",
+		"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Host", "Content-Length", "Content-Encoding", "Expect", "X-Codex-Session-Id",
+		"X-Claude-Code-Session-Id", "Session-Id", "X-Session-Id", "X-Session-Affinity":
+		return true
+	}
+	return strings.HasPrefix(canonical, "X-Weir-") || strings.HasPrefix(canonical, "X-Omniroute-")
+}
+
+// forwarded are the client's headers that go unchanged to an upstream of the same dialect (INF-12).
+func forwarded(canonical string) bool {
+	switch canonical {
+	case "Anthropic-Version", "Anthropic-Beta", "Openai-Beta", "X-Goog-Api-Client", "Originator", "Session-Id", "Thread-Id",
+		"X-Client-Request-Id":
+		return true
+	}
+	return strings.HasPrefix(canonical, "X-Codex-") && canonical != "X-Codex-Session-Id"
+}
+
+func (m Moment) header(name string) (string, bool) {
+	canonical := textproto.CanonicalMIMEHeaderKey(name)
+	if withheld(canonical) {
+		return "", false
+	}
+	v := m.Header[canonical]
+	if len(v) == 0 {
+		return "", false
+	}
+	return v[0], true
+}
+
+// addForwarded copies the client's headers of INF-12 into h, which stays nil when there are none; base is what the plan
+// set, which wins.
+func addForwarded(h, base http.Header, client map[string][]string) http.Header {
+	for name, vv := range client {
+		if !forwarded(name) || len(vv) == 0 || len(base[name]) > 0 {
+			continue
+		}
+		if h == nil {
+			h = make(http.Header, len(base)+4)
+			for k, v := range base {
+				h[k] = v
+			}
+		}
+		h[name] = []string{strings.Join(vv, ",")}
+	}
+	return h
+}
+
+// DropAnswerHeader says whether an upstream's answer header is not for the client: hop-by-hop, cookies, the server's name,
+// and what Weir sets itself.
+func DropAnswerHeader(canonical string) bool {
+	switch canonical {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Proxy-Authenticate",
+		"Set-Cookie", "Set-Cookie2", "Server", "Alt-Svc", "Content-Length", "Date", "X-Request-Id", "Strict-Transport-Security",
+		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers":
+		return true
+	}
+	return strings.HasPrefix(canonical, "X-Weir-") || strings.HasPrefix(canonical, "X-Omniroute-")
+}
