@@ -31,6 +31,8 @@ type Gate interface {
 	Settle(at Moment, t catalog.Target, p Permit, o Outcome) []store.Event
 	// Apply brings the state of one key to what e says; an older revision is dropped, an unknown kind ignored.
 	Apply(e store.Event) error
+	// Snapshot returns the state of all keys as JSON; nil when the gate keeps nothing of its own. Restore takes each key
+	// over unless a newer revision of it is here already.
 	Snapshot() ([]byte, error)
 	Restore(b []byte) error
 }

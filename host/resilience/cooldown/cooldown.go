@@ -1,0 +1,151 @@
+// Package cooldown owns the connection cooldown: how long a connection is left alone after a failure, and what a success
+// lifts (COOL-2 to COOL-46). Its state is the record in package account, which it shares with the terminal gate.
+package cooldown
+
+import (
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/settings"
+	"github.com/weirgate/weir/sdk/wire"
+	"github.com/weirgate/weir/store"
+)
+
+// Name is the gate's name in refusals, snapshots and explanations (CMB-52).
+const Name = "connection_cooldown"
+
+// Gate skips connections that are cooling. Safe for concurrent use.
+type Gate struct{ book *account.Book }
+
+var _ resilience.Gate = (*Gate)(nil)
+
+// New returns the gate over book. The terminal gate of the same ladder gets the same book and stands before this one.
+func New(book *account.Book) *Gate { return &Gate{book} }
+
+// Name returns connection_cooldown.
+func (g *Gate) Name() string { return Name }
+
+// Admit refuses while the cooldown runs (COOL-2). The permit remembers the revision of the record, by which a late
+// answer is told from a new one.
+func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit, *resilience.Refusal) {
+	s := g.book.Peek(t.Connection.ID)
+	if s == nil {
+		return resilience.Permit{}, nil
+	}
+	if s.Until != 0 {
+		if refusal := refuse(at, t, s); refusal != nil {
+			return resilience.Permit{}, refusal
+		}
+	}
+	return resilience.Permit{Generation: s.Revision}, nil
+}
+
+// Peek is the refusal that Admit would give.
+func (g *Gate) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal {
+	if s := g.book.Peek(t.Connection.ID); s != nil {
+		return refuse(at, t, s)
+	}
+	return nil
+}
+
+func refuse(at resilience.Moment, t catalog.Target, s *account.State) *resilience.Refusal {
+	if !s.Cooling(at.Now.UnixMilli()) || s.Outdated(t.Connection) {
+		return nil
+	}
+	return &resilience.Refusal{
+		Gate: Name, Reason: s.LastErrorType, Wait: waitFor(s.LastErrorType),
+		Since: time.UnixMilli(s.Since).UTC(), RetryAt: time.UnixMilli(s.Until).UTC(), Cause: s.Cause,
+	}
+}
+
+// waitFor says whether a request may wait for the end of a cooldown with this reason (COOL-71, LOCK-32).
+func waitFor(r wire.Reason) resilience.Wait {
+	switch r {
+	case wire.RateLimitExceeded, wire.ConcurrencyLimited, wire.Overloaded, wire.ServerError, wire.Timeout,
+		wire.NetworkError, wire.ServiceNotRunning:
+		return resilience.WaitTransient
+	default:
+		return resilience.WaitQuota
+	}
+}
+
+// Cancel does nothing: a permit of this gate holds nothing.
+func (g *Gate) Cancel(resilience.Moment, catalog.Target, resilience.Permit) {}
+
+// Settle learns from an outcome as CLS-15 says: a success clears what is set, a failure with scope connection or provider
+// cools the connection, one with scope model is recorded for display, and one with scope request changes nothing.
+func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permit, o resilience.Outcome) []store.Event {
+	if o.Ignore {
+		return nil // COOL-34
+	}
+	if o.OK {
+		if s := g.book.Peek(t.Connection.ID); s == nil || s.Resting() {
+			return nil
+		}
+	}
+	if resilience.Outdated(at, t) {
+		return nil
+	}
+	if o.OK {
+		return g.change(at, t, t.Connection, o, func(s account.State) (account.State, string) {
+			return succeeded(s, at.Now.UnixMilli(), p.Generation, t)
+		})
+	}
+	changed := g.fail(at, t, t.Connection, p.Generation, o)
+	if coolsProvider(o) {
+		for _, c := range t.Provider.Connections {
+			if c.ID != t.Connection.ID {
+				changed = append(changed, g.fail(at, t, c, newest, o)...)
+			}
+		}
+	}
+	return changed
+}
+
+// newest is the generation of a failure that no older cooldown of a connection has to do with.
+const newest = ^uint64(0)
+
+// coolsProvider says whether a rule cools all connections of the provider: scope provider and a length of its own (RUL-8).
+func coolsProvider(o resilience.Outcome) bool {
+	v := o.Verdict
+	return v.Scope == wire.ScopeProvider && v.Cooldown > 0 && v.Reason != wire.ServiceNotRunning && !o.OwnDeadline
+}
+
+func (g *Gate) fail(at resilience.Moment, t catalog.Target, c *catalog.Connection, generation uint64, o resilience.Outcome) []store.Event {
+	if v := o.Verdict; v.RequestScoped || v.Scope == wire.ScopeRequest || v.Scope == wire.ScopeNone {
+		return nil // COOL-45
+	}
+	f := failure{
+		now: at.Now.UnixMilli(), generation: generation, model: t.Model, connection: c, outcome: o,
+		profile: profile(at.Catalog.Settings, t), longest: at.Catalog.Settings.MaxCooldown,
+	}
+	return g.change(at, t, c, o, f.apply)
+}
+
+func (g *Gate) change(at resilience.Moment, t catalog.Target, c *catalog.Connection, o resilience.Outcome, next func(account.State) (account.State, string)) []store.Event {
+	about := account.About{Connection: c.ID, Provider: t.Provider.ID, Model: t.Model, RequestID: o.Cause.RequestID}
+	return g.book.Change(at, about, next)
+}
+
+// profile is the ladder of the provider's category (COOL-10).
+func profile(v *settings.Values, t catalog.Target) settings.CooldownProfile {
+	switch t.Provider.Category {
+	case catalog.OAuth:
+		return v.ConnectionCooldown.OAuth
+	case catalog.Local:
+		return v.ConnectionCooldown.Local
+	case catalog.APIKey:
+	}
+	return v.ConnectionCooldown.APIKey
+}
+
+// Apply brings a connection's record to what e says.
+func (g *Gate) Apply(e store.Event) error { return g.book.Apply(e) }
+
+// Snapshot returns the records of all connections, terminal states included: they are one record.
+func (g *Gate) Snapshot() ([]byte, error) { return g.book.Snapshot() }
+
+// Restore takes over the records of a snapshot. Ends are absolute, so a cooldown keeps its remaining time (OV-5).
+func (g *Gate) Restore(b []byte) error { return g.book.Restore(b) }
