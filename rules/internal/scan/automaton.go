@@ -1,0 +1,169 @@
+package scan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Automaton finds all its patterns in one pass (Aho and Corasick). It is immutable and may be used concurrently.
+//
+// The root and its children, where a pass spends nearly all its time, have a row of 256 transitions each; deeper states
+// have a sorted list of edges and a failure link, so that a table of any size stays small in memory.
+type Automaton struct {
+	rows   [][256]int32 // of the states 0 to len(rows)-1
+	states []state
+	edges  []edge
+	size   int // number of patterns
+}
+
+type state struct {
+	first, last int32 // edges[first:last]
+	fail        int32
+	found       int32 // the pattern that ends here, -1: none
+	next        int32 // the nearest state on the failure chain where a pattern ends, 0: none
+}
+
+type edge struct {
+	on byte
+	to int32
+}
+
+// NewAutomaton builds an automaton; pattern i is found as number i. Patterns must be distinct and not empty.
+func NewAutomaton(patterns []string) *Automaton {
+	nodes := []node{{found: -1}}
+	for i, p := range patterns {
+		at := int32(0)
+		for _, c := range []byte(p) {
+			at = child(&nodes, at, c)
+		}
+		nodes[at].found = int32(i)
+	}
+	a := &Automaton{size: len(patterns), states: make([]state, len(nodes))}
+	order := a.number(nodes)
+	a.link(nodes, order)
+	a.fill()
+	return a
+}
+
+type node struct {
+	edges []edge
+	found int32
+}
+
+func child(nodes *[]node, at int32, c byte) int32 {
+	n := &(*nodes)[at]
+	i, ok := slices.BinarySearchFunc(n.edges, c, func(e edge, c byte) int { return cmp.Compare(e.on, c) })
+	if ok {
+		return n.edges[i].to
+	}
+	to := int32(len(*nodes))
+	n.edges = slices.Insert(n.edges, i, edge{c, to})
+	*nodes = append(*nodes, node{found: -1})
+	return to
+}
+
+// number gives the states their numbers in breadth-first order, which puts the root's children first, and copies the edges.
+func (a *Automaton) number(nodes []node) []int32 {
+	order := make([]int32, 1, len(nodes))
+	for i := 0; i < len(order); i++ {
+		n := nodes[order[i]]
+		s := &a.states[i]
+		s.found, s.first = n.found, int32(len(a.edges))
+		for _, e := range n.edges {
+			a.edges = append(a.edges, edge{e.on, int32(len(order))})
+			order = append(order, e.to)
+		}
+		s.last = int32(len(a.edges))
+	}
+	return order
+}
+
+func (a *Automaton) link(nodes []node, order []int32) {
+	for i := range order {
+		for _, e := range a.edges[a.states[i].first:a.states[i].last] {
+			fail := int32(0)
+			if i != 0 {
+				fail = a.slow(a.states[i].fail, e.on)
+			}
+			s := &a.states[e.to]
+			s.fail = fail
+			s.next = a.states[fail].next
+			if a.states[fail].found >= 0 {
+				s.next = fail
+			}
+		}
+	}
+}
+
+// fill makes the rows of the root and its children.
+func (a *Automaton) fill() {
+	a.rows = make([][256]int32, 1+a.states[0].last-a.states[0].first)
+	for i := range a.rows {
+		for c := range 256 {
+			a.rows[i][c] = a.slow(int32(i), byte(c))
+		}
+	}
+}
+
+// slow is one transition by edges and failure links alone.
+func (a *Automaton) slow(at int32, c byte) int32 {
+	for {
+		if to := a.edge(at, c); to > 0 {
+			return to
+		}
+		if at == 0 {
+			return 0
+		}
+		at = a.states[at].fail
+	}
+}
+
+func (a *Automaton) edge(at int32, c byte) int32 {
+	s := &a.states[at]
+	lo, hi := s.first, s.last
+	for lo < hi {
+		mid := (lo + hi) / 2
+		switch e := a.edges[mid]; {
+		case e.on == c:
+			return e.to
+		case e.on < c:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0
+}
+
+// Absent is the position of a pattern that was not found.
+const Absent = int32(1<<31 - 1)
+
+// First returns for each pattern the end of its first occurrence in text, or Absent.
+func (a *Automaton) First(text string) []int32 {
+	ends := make([]int32, a.size)
+	for i := range ends {
+		ends[i] = Absent
+	}
+	if a.size == 0 {
+		return ends
+	}
+	at := int32(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		for int(at) >= len(a.rows) {
+			if to := a.edge(at, c); to > 0 {
+				at = to
+				goto moved
+			}
+			at = a.states[at].fail
+		}
+		at = a.rows[at][c]
+	moved:
+		for hit := at; hit != 0; hit = a.states[hit].next {
+			if p := a.states[hit].found; p >= 0 && ends[p] == Absent {
+				ends[p] = int32(i + 1)
+			}
+		}
+	}
+	return ends
+}

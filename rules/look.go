@@ -1,0 +1,207 @@
+package rules
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weirgate/weir/rules/internal/scan"
+	"github.com/weirgate/weir/rules/internal/tree"
+)
+
+// sight is what a plugin with a given need of text sees of the answer.
+type sight struct {
+	limit int
+	ends  [2]int32 // of the visible part of Text and Decoded, folded
+	cut   []string // message, decoded, text: where a reading looks first
+}
+
+// look returns the sight of limit bytes.
+func (m *Match) look(limit int) *sight {
+	for _, s := range m.views {
+		if s.limit == limit {
+			return s
+		}
+	}
+	f := &m.reply.Facts
+	decoded, text := scan.Cut(f.Decoded, limit), scan.Cut(f.Text, limit)
+	s := &sight{limit: limit, cut: []string{f.Message}}
+	if decoded != "" {
+		s.cut = append(s.cut, decoded)
+	}
+	if text != f.Message {
+		s.cut = append(s.cut, text)
+	}
+	m.views = append(m.views, s)
+	s.ends = [2]int32{m.foldedEnd(0, f.Text, text), m.foldedEnd(1, f.Decoded, decoded)}
+	return s
+}
+
+// foldedEnd is where the visible part ends in the folded text: folding changes the length of a few letters.
+func (m *Match) foldedEnd(i int, whole, part string) int32 {
+	if len(whole) == len(part) {
+		return int32(len(m.folded[i]))
+	}
+	if len(whole) == len(m.folded[i]) {
+		return int32(len(part))
+	}
+	return int32(len(scan.Fold(part)))
+}
+
+// texts are the visible texts of the answer.
+func (m *Match) texts(limit int) []string {
+	m.scan()
+	return m.look(limit).cut
+}
+
+// scan finds all markers of the view in one pass over each text.
+func (m *Match) scan() {
+	if m.scanned {
+		return
+	}
+	m.scanned = true
+	f := &m.reply.Facts
+	m.folded = [2]string{scan.Fold(f.Text), scan.Fold(f.Decoded)}
+	for i, text := range m.folded {
+		m.ends[i] = m.view.markers.First(text)
+	}
+	if f.Message == f.Text {
+		return
+	}
+	for i, end := range m.view.markers.First(scan.Fold(f.Message)) {
+		if end != scan.Absent {
+			m.ends[0][i] = 0 // the message is the structured error's, visible to all who see text
+		}
+	}
+}
+
+// found reports whether the marker is in the visible part.
+func (m *Match) found(s *sight, marker int32) bool {
+	return m.ends[0][marker] <= s.ends[0] || m.ends[1][marker] <= s.ends[1]
+}
+
+// marked checks the three lists of markers.
+func (m *Match) marked(e *entry) bool {
+	if len(e.contains)+len(e.all)+len(e.none) == 0 {
+		return true
+	}
+	m.scan()
+	s := m.look(e.limit)
+	for _, marker := range e.all {
+		if !m.found(s, marker) {
+			return false
+		}
+	}
+	for _, marker := range e.none {
+		if m.found(s, marker) {
+			return false
+		}
+	}
+	return len(e.contains) == 0 || m.any(s, e.contains)
+}
+
+func (m *Match) any(s *sight, markers []int32) bool {
+	for _, marker := range markers {
+		if m.found(s, marker) {
+			return true
+		}
+	}
+	return false
+}
+
+// patternsHold tries the regular expressions, those only whose literals were found.
+func (m *Match) patternsHold(e *entry) bool {
+	if len(e.patterns) == 0 {
+		return true
+	}
+	m.scan()
+	s := m.look(e.limit)
+	for i, p := range e.patterns {
+		if e.literals[i] != nil && !m.any(s, e.literals[i]) {
+			continue
+		}
+		for _, text := range s.cut {
+			if p.re.MatchString(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// header returns the values of a header, by its lower-case name.
+func (m *Match) header(name string) []string {
+	if m.headers == nil {
+		m.headers = make(map[string][]string, len(m.reply.Header))
+		for k, v := range m.reply.Header {
+			k = strings.ToLower(k)
+			m.headers[k] = append(m.headers[k], v...)
+		}
+	}
+	return m.headers[name]
+}
+
+// holds checks a header's values, one of which is enough.
+func (c headerCondition) holds(values []string) bool {
+	if c.exists != nil {
+		return *c.exists == (len(values) > 0)
+	}
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		switch {
+		case c.equals != nil && v == *c.equals,
+			c.matches != nil && c.matches.MatchString(v),
+			c.listZero && hasZero(v):
+			return true
+		}
+	}
+	return false
+}
+
+// hasZero reports whether one value of a list name=value,... is zero.
+func hasZero(list string) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		if i := strings.LastIndexByte(item, '='); i >= 0 {
+			if n, err := strconv.ParseFloat(strings.TrimSpace(item[i+1:]), 64); err == nil && n == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// find calls f with each value that the path leads to, in each JSON value of the visible body, until f returns true.
+func (m *Match) find(path tree.Path, limit int, f func(tree.Value) bool) bool {
+	values, ok := m.values[limit]
+	if !ok {
+		values = documents(scan.Cut(m.reply.Facts.Text, limit))
+		if m.values == nil {
+			m.values = map[int][]tree.Value{}
+		}
+		m.values[limit] = values
+	}
+	for _, v := range values {
+		if v.Find(path, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// value checks one JSON value.
+func (c jsonCondition) value(v tree.Value) bool {
+	switch {
+	case c.exists != nil:
+		return true // it is there; whether it should be, the caller knows
+	case !v.Scalar():
+		return false
+	case c.equals != nil:
+		return v.Text == *c.equals || v.Kind == tree.Number && sameNumber(v.Text, *c.equals)
+	}
+	return c.matches.MatchString(v.Text)
+}
+
+func sameNumber(a, b string) bool {
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err1 == nil && err2 == nil && x == y
+}
