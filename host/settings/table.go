@@ -1,0 +1,161 @@
+package settings
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Doc names the document of the API and block of the file that a setting belongs to.
+type Doc string
+
+// The documents: GET and PATCH /api/resilience (API-10), /api/settings (API-15).
+const (
+	Resilience Doc = "resilience"
+	General    Doc = "settings"
+)
+
+// Row is one setting. Everything about it follows from here: parsing, bounds, documents, environment, documentation.
+type Row struct {
+	Path    string   // in the API and the file, connectionCooldown.apikey.baseCooldownMs; empty: environment only
+	Docs    []Doc    // where Path stands
+	Env     []string // variables that seed the default, the first that is set wins (OV-20). WEIR_X is also read as OMNIROUTE_X (OV-12)
+	Default any      // bool, int (also milliseconds), string or []string
+	Follows string   // name of an earlier row whose value is the default in place of Default
+	Min     int64    // of numbers; of texts in a list: characters
+	Max     int64
+	Words   []string // what a text may be
+	Meaning string
+
+	at func(*Values) any // pointer to the field: *bool, *int, *time.Duration, *string or *[]string
+}
+
+// Name is how documentation and sources call the row: its path, else its variable.
+func (r *Row) Name() string {
+	if r.Path != "" {
+		return r.Path
+	}
+	return r.Env[0]
+}
+
+const (
+	day    = 86_400_000 // milliseconds
+	maxInt = int64(math.MaxInt32)
+)
+
+// Table returns every setting in the order of the documents.
+func Table() []Row {
+	return slices.Concat(
+		cooldownRows("oauth", 5000, false, 8, func(v *Values) *CooldownProfile { return &v.ConnectionCooldown.OAuth }),
+		cooldownRows("apikey", 3000, true, 5, func(v *Values) *CooldownProfile { return &v.ConnectionCooldown.APIKey }),
+		cooldownRows("local", 2000, false, 3, func(v *Values) *CooldownProfile { return &v.ConnectionCooldown.Local }),
+		routeRows(),
+		lockoutRows(),
+		generalRows(),
+		timeoutRows(),
+	)
+}
+
+// cooldownRows is the profile of one category (COOL-10).
+func cooldownRows(category string, base int, hints bool, steps int, at func(*Values) *CooldownProfile) []Row {
+	path := "connectionCooldown." + category + "."
+	return []Row{
+		{
+			Path: path + "baseCooldownMs", Docs: []Doc{Resilience}, Default: base, Max: day,
+			Meaning: "first cooldown of a failing connection; doubled with each further failure",
+			at:      func(v *Values) any { return &at(v).Base },
+		}, {
+			Path: path + "useUpstreamRetryHints", Docs: []Doc{Resilience}, Default: hints,
+			Meaning: "a time that the upstream names is used in place of the ladder",
+			at:      func(v *Values) any { return &at(v).UseHints },
+		}, {
+			Path: path + "maxBackoffSteps", Docs: []Doc{Resilience}, Default: steps, Max: 32,
+			Meaning: "how often the cooldown is doubled at most",
+			at:      func(v *Values) any { return &at(v).MaxSteps },
+		},
+	}
+}
+
+// routeRows are the options of direct requests and of combos that say nothing else (CMB-26).
+func routeRows() []Row {
+	return []Row{
+		{
+			Path: "routeDefaults.targetTimeoutMs", Docs: []Doc{Resilience}, Default: 0, Max: maxInt,
+			Meaning: "start timeout of one attempt; 0: 120000 for combos, `FETCH_TIMEOUT_MS` for direct requests",
+			at:      func(v *Values) any { return &v.RouteDefaults.TargetTimeout },
+		}, {
+			Path: "routeDefaults.firstContentTimeoutMs", Docs: []Doc{Resilience}, Default: 0, Max: 600_000,
+			Meaning: "first useful event of a stream, or first byte of a plain answer; 0: `STREAM_READINESS_TIMEOUT_MS`",
+			at:      func(v *Values) any { return &v.RouteDefaults.FirstContentTimeout },
+		}, {
+			Path: "routeDefaults.fallbackOnContentFilter", Docs: []Doc{Resilience}, Default: false,
+			Meaning: "an answer refused by a content filter may try the next target",
+			at:      func(v *Values) any { return &v.RouteDefaults.FallbackOnFilter },
+		}, {
+			Path: "routeDefaults.fallbackOnContextOverflow", Docs: []Doc{Resilience}, Default: true,
+			Meaning: "a request too large for one model may try targets with a larger known window",
+			at:      func(v *Values) any { return &v.RouteDefaults.FallbackOnOverflow },
+		},
+	}
+}
+
+// lockoutRows stands in both documents (API-10, API-15).
+func lockoutRows() []Row {
+	return []Row{{
+		Path: "modelLockout.maxCooldownMs", Docs: []Doc{Resilience, General}, Default: 1_800_000, Min: 5000, Max: 3_600_000,
+		Meaning: "longest cooldown that the ladder reaches without a word from the upstream",
+		at:      func(v *Values) any { return &v.MaxCooldown },
+	}}
+}
+
+func generalRows() []Row {
+	return []Row{
+		{
+			Path: "exposeRoutingHeaders", Docs: []Doc{General}, Env: []string{"WEIR_EXPOSE_CONNECTION"}, Default: "auto",
+			Words:   []string{"auto", "on", "off"},
+			Meaning: "answers name connection, provider and model in `X-Weir-*` headers; auto: to loopback clients",
+			at:      func(v *Values) any { return &v.ExposeRoutingHeaders },
+		}, {
+			Path: "autoDisableBannedAccounts", Docs: []Doc{General}, Default: false,
+			Meaning: "a banned connection is also set inactive",
+			at:      func(v *Values) any { return &v.AutoDisableBanned },
+		}, {
+			Path: "customBannedSignals", Docs: []Doc{General}, Default: []string{}, Min: 1, Max: 200,
+			Meaning: "further texts in an error body that mean that an account is banned",
+			at:      func(v *Values) any { return &v.CustomBannedSignals },
+		},
+	}
+}
+
+// timeoutRows are set by the environment alone (STM-1, STM-2, OV-11).
+func timeoutRows() []Row {
+	timeout := func(env []string, ms int, meaning string, at func(*Values) *time.Duration) Row {
+		return Row{
+			Env: env, Default: ms, Min: 1, Max: maxInt, Meaning: meaning,
+			at: func(v *Values) any { return at(v) },
+		}
+	}
+	body := timeout([]string{"FETCH_BODY_TIMEOUT_MS"}, 0, "whole body of an answer that is not a stream",
+		func(v *Values) *time.Duration { return &v.BodyTimeout })
+	body.Follows = "FETCH_TIMEOUT_MS"
+	deadline := timeout([]string{"WEIR_ATTEMPT_DEADLINE_MS"}, 1_800_000, "hard end of one attempt, whatever it sends; 0: off",
+		func(v *Values) *time.Duration { return &v.AttemptDeadline })
+	deadline.Min = 0
+	return []Row{
+		timeout([]string{"FETCH_TIMEOUT_MS", "REQUEST_TIMEOUT_MS"}, 600_000, "time to the headers of an answer",
+			func(v *Values) *time.Duration { return &v.FetchTimeout }),
+		body,
+		timeout([]string{"FETCH_CONNECT_TIMEOUT_MS"}, 30_000, "time to connect to an upstream",
+			func(v *Values) *time.Duration { return &v.ConnectTimeout }),
+		timeout([]string{"STREAM_READINESS_TIMEOUT_MS", "REQUEST_TIMEOUT_MS"}, 80_000, "time to the first useful event of a stream",
+			func(v *Values) *time.Duration { return &v.ReadinessTimeout }),
+		timeout([]string{"STREAM_IDLE_TIMEOUT_MS", "REQUEST_TIMEOUT_MS"}, 600_000, "time without any byte from the upstream",
+			func(v *Values) *time.Duration { return &v.StreamIdleTimeout }),
+		deadline,
+		{
+			Env: []string{"WEIR_COMPAT_HEADERS"}, Default: true,
+			Meaning: "response headers are also sent under their old `X-OmniRoute-*` names",
+			at:      func(v *Values) any { return &v.CompatHeaders },
+		},
+	}
+}

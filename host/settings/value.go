@@ -1,0 +1,146 @@
+package settings
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/weirgate/weir/host/document"
+)
+
+// get returns the row's value in v as documents show it: bool, int64, string or []string.
+func (r *Row) get(v *Values) any {
+	switch p := r.at(v).(type) {
+	case *bool:
+		return *p
+	case *int:
+		return int64(*p)
+	case *time.Duration:
+		return p.Milliseconds()
+	case *string:
+		return *p
+	case *[]string:
+		return slices.Clone(*p)
+	}
+	return nil
+}
+
+// set puts x, of a type that parse or the table gives, into v.
+func (r *Row) set(v *Values, x any) {
+	switch p := r.at(v).(type) {
+	case *bool:
+		*p = x.(bool)
+	case *int:
+		*p = int(number(x))
+	case *time.Duration:
+		*p = time.Duration(number(x)) * time.Millisecond
+	case *string:
+		*p = x.(string)
+	case *[]string:
+		*p = slices.Clone(x.([]string))
+	}
+}
+
+func number(x any) int64 {
+	if i, ok := x.(int); ok {
+		return int64(i)
+	}
+	return x.(int64)
+}
+
+// parse reads the row's value from a document. Values of the wrong type or out of bounds are faults (API-14).
+func (r *Row) parse(n *document.Node, path string) (any, []document.Fault) {
+	switch r.Default.(type) {
+	case bool:
+		var b bool
+		faults := n.DecodeAt(path, &b)
+		return b, faults
+	case int:
+		var i int64
+		if faults := n.DecodeAt(path, &i); faults != nil {
+			return nil, faults
+		}
+		if i < r.Min || i > r.Max {
+			return nil, r.fault(n, path, fmt.Sprintf("must be %d to %d", r.Min, r.Max))
+		}
+		return i, nil
+	case string:
+		var s string
+		if faults := n.DecodeAt(path, &s); faults != nil {
+			return nil, faults
+		}
+		if !slices.Contains(r.Words, s) {
+			return nil, r.fault(n, path, "must be one of "+strings.Join(r.Words, ", "))
+		}
+		return s, nil
+	}
+	return r.parseList(n, path)
+}
+
+func (r *Row) parseList(n *document.Node, path string) (any, []document.Fault) {
+	list := []string{}
+	faults := n.DecodeAt(path, &list)
+	if faults != nil {
+		return nil, faults
+	}
+	for i, s := range list {
+		list[i] = strings.TrimSpace(s)
+		if count := int64(utf8.RuneCountInString(list[i])); count < r.Min || count > r.Max {
+			message := fmt.Sprintf("must have %d to %d characters after trimming", r.Min, r.Max)
+			faults = append(faults, r.fault(n.Items[i], document.At(path, i), message)...)
+		}
+	}
+	return list, faults
+}
+
+func (r *Row) fault(n *document.Node, path, message string) []document.Fault {
+	return []document.Fault{{File: n.File, Path: path, Message: message, Line: n.Line, Column: n.Column}}
+}
+
+// clamp is the stored number that is nearest to an out-of-bounds one; only stored legacy values are treated so (API-14).
+func (r *Row) clamp(n *document.Node) (any, bool) {
+	if _, isNumber := r.Default.(int); !isNumber || n.Kind != document.Number {
+		return nil, false
+	}
+	f, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil && !math.IsInf(f, 0) {
+		return nil, false
+	}
+	return int64(min(max(f, float64(r.Min)), float64(r.Max))), true
+}
+
+// parseEnv reads the row's value from the text of a variable (OV-13, OV-14).
+func (r *Row) parseEnv(text string) (any, bool) {
+	text = strings.TrimSpace(text)
+	switch r.Default.(type) {
+	case bool:
+		return parseBool(text)
+	case int:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || f != math.Trunc(f) || f < float64(r.Min) || f > float64(r.Max) {
+			return nil, false
+		}
+		return int64(f), true
+	case string:
+		word := strings.ToLower(text)
+		if b, ok := parseBool(text); ok { // the seed's switches were booleans
+			word = map[bool]string{true: "on", false: "off"}[b.(bool)]
+		}
+		return word, slices.Contains(r.Words, word)
+	}
+	return nil, false
+}
+
+func parseBool(text string) (any, bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "1", "yes", "on":
+		return true, true
+	case "false", "0", "no", "off":
+		return false, true
+	}
+	return false, false
+}
