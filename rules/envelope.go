@@ -120,7 +120,7 @@ func stringError(s string, outer finding, depth int) finding {
 	if outer.message == "" || outer.message == s {
 		return f.over(finding{code: outer.code, typ: outer.typ})
 	}
-	if f.message == s && !strings.ContainsAny(s, " \t\n") {
+	if f.message == s && oneWord(s) {
 		return unwrap(finding{message: outer.message, code: s}.over(outer), depth)
 	}
 	return f.over(outer)
@@ -157,8 +157,13 @@ func bare(v tree.Value) finding {
 	if i := strings.LastIndexByte(f.typ, '#'); i >= 0 {
 		f.typ = f.typ[i+1:] // AWS: com.amazonaws.service#ThrottlingException
 	}
+	if reason := v.Key("reason"); f.code == "" && reason.Kind == tree.String && reason.Text != f.message && oneWord(reason.Text) {
+		f.code = reason.Text // Kiro: MONTHLY_REQUEST_COUNT beside __type and message
+	}
 	return f
 }
+
+func oneWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
 
 func word(v tree.Value, names []string) string {
 	for _, name := range names {

@@ -12,7 +12,7 @@ type group struct {
 	odd     bitset // the rules without a status, for a status outside 0 to 599
 	code    words
 	typ     words
-	scratch int // words in a set
+	size    int // of a set, in words
 }
 
 // bitset has a bit per entry.
@@ -45,11 +45,11 @@ func (g *group) index() {
 	if len(g.entries) == 0 {
 		return
 	}
-	g.scratch = (len(g.entries) + 63) / 64
-	g.odd = make(bitset, g.scratch)
+	g.size = (len(g.entries) + 63) / 64
+	g.odd = make(bitset, g.size)
 	seen := map[string]uint16{}
 	for n := range statusCount {
-		set := make(bitset, g.scratch)
+		set := make(bitset, g.size)
 		for i, e := range g.entries {
 			if e.status.has(n) {
 				set.set(i)
@@ -85,7 +85,7 @@ func (b bitset) key() string {
 }
 
 func (g *group) words(of func(entry) []string) words {
-	w := words{any: make(bitset, g.scratch), by: map[string]bitset{}}
+	w := words{any: make(bitset, g.size), by: map[string]bitset{}}
 	for i, e := range g.entries {
 		list := of(e)
 		if len(list) == 0 {
@@ -93,7 +93,7 @@ func (g *group) words(of func(entry) []string) words {
 		}
 		for _, word := range list {
 			if w.by[word] == nil {
-				w.by[word] = make(bitset, g.scratch)
+				w.by[word] = make(bitset, g.size)
 			}
 			w.by[word].set(i)
 		}
@@ -101,19 +101,17 @@ func (g *group) words(of func(entry) []string) words {
 	return w
 }
 
-// candidates yields the numbers from lo to hi-1 of the entries whose status, code and type conditions hold, in order.
-func (g *group) candidates(lo, hi, status int, code, typ string) func(yield func(int) bool) {
+// candidates yields the numbers from lo to hi-1 of the entries whose status, code and type conditions hold, in order. The
+// status condition may hold for either of the two statuses.
+func (g *group) candidates(lo, hi int, status [2]int, code, typ string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		if lo >= hi {
 			return
 		}
-		byStatus := g.odd
-		if 0 <= status && status < statusCount {
-			byStatus = g.sets[g.status[status]]
-		}
+		one, other := g.byStatus(status[0]), g.byStatus(status[1])
 		byCode, byType := g.code.by[code], g.typ.by[typ]
 		for w := lo / 64; w <= (hi-1)/64; w++ {
-			left := byStatus[w] & g.code.at(byCode, w) & g.typ.at(byType, w)
+			left := (one[w] | other[w]) & g.code.at(byCode, w) & g.typ.at(byType, w)
 			for ; left != 0; left &= left - 1 {
 				i := w*64 + bits.TrailingZeros64(left)
 				if i >= hi || i >= lo && !yield(i) {
@@ -122,6 +120,13 @@ func (g *group) candidates(lo, hi, status int, code, typ string) func(yield func
 			}
 		}
 	}
+}
+
+func (g *group) byStatus(status int) bitset {
+	if 0 <= status && status < statusCount {
+		return g.sets[g.status[status]]
+	}
+	return g.odd
 }
 
 func (w words) at(exact bitset, i int) uint64 {

@@ -73,7 +73,7 @@ func (m *Match) Classify(p Phase, from, to int) (wire.Verdict, int, bool) {
 // first finds the first entry that holds, with the time that it says.
 func (m *Match) first(g *group, from, to int) (*entry, said, bool) {
 	lo, hi := g.span(from, to)
-	for i := range g.candidates(lo, hi, m.reply.Status, m.code, m.typ) {
+	for i := range g.candidates(lo, hi, m.reply.statuses(), m.code, m.typ) {
 		e := &g.entries[i]
 		if m.holds(e) {
 			if said, ok := m.said(e); ok {
@@ -82,6 +82,21 @@ func (m *Match) first(g *group, from, to int) (*entry, said, bool) {
 		}
 	}
 	return nil, said{}, false
+}
+
+// statuses returns the one or two that a rule's status condition may name. A restated error has its corrected status and
+// no other (ABI-2.1). Before that the host's own reading (520 as 502) hides nothing from rules: both hold. Without an
+// HTTP answer it is 0, whatever the host reads that as (ABI-4).
+func (r *Reply) statuses() [2]int {
+	switch {
+	case r.Restated != "":
+		return [2]int{r.Status, r.Status}
+	case r.Source == wire.SourceTransport || r.Status == 0:
+		return [2]int{}
+	case r.Original == 0:
+		return [2]int{r.Status, r.Status}
+	}
+	return [2]int{r.Status, r.Original}
 }
 
 // holds checks what the index has not, cheap things first.

@@ -18,8 +18,8 @@ const (
 )
 
 // Read fills r.Facts and r.Hint from the rest of r. It never fails and looks at no more than MaxText bytes of the body,
-// which may be anything: not UTF-8, not JSON, cut off, a page of HTML, a stream of events. A transport failure keeps a
-// code that is already there (ABI-4), else it is read from the text of the error.
+// which may be anything: not UTF-8, not JSON, cut off, a page of HTML, a stream of events. A transport failure has no body;
+// it keeps a code that is already there (ABI-4), else the code is read from the text of the error.
 func Read(r *Reply) {
 	body := r.Body
 	if len(body) > MaxText {
@@ -29,7 +29,9 @@ func Read(r *Reply) {
 	text := strings.TrimPrefix(strings.ToValidUTF8(string(body), "\uFFFD"), "\uFEFF")
 	f := Facts{Text: text}
 	if r.Source == wire.SourceTransport || r.Original == 0 && r.Status == 0 {
-		f.Message = short(strings.TrimSpace(text), maxFactMessage)
+		if f.Message = short(strings.TrimSpace(text), maxFactMessage); f.Message == "" {
+			f.Message = r.Facts.Message
+		}
 		if f.Code = r.Facts.Code; f.Code == "" {
 			f.Code = transportCode(text)
 		}
