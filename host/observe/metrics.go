@@ -141,8 +141,11 @@ func (m *Metrics) Model(providerID, model string) *Model {
 	return p.models.get(model, maxModels, Other, func(name string) *Model { return m.newModel(p.name, name) })
 }
 
-// Attempt counts one attempt at a provider; reason none is a good answer.
+// Attempt counts one attempt at a provider; no reason is a good answer.
 func (m *Metrics) Attempt(providerID string, reason wire.Reason) {
+	if reason == "" {
+		reason = wire.NoReason
+	}
 	p := m.provider(providerID)
 	for i, r := range p.reasons {
 		if r == reason {

@@ -46,6 +46,7 @@ func TestNames(t *testing.T) {
 	h.Done(time.Unix(1000, 0), observe.OK, 300*time.Millisecond, 90*time.Millisecond)
 	h.Tokens(observe.Tokens{Input: 12, Output: 40})
 	m.Attempt("openai", wire.QuotaExhausted)
+	m.Attempt("openai", "")
 	m.Fallback(wire.QuotaExhausted)
 	m.Refused("connection_cooldown")
 	m.Restated("agentrouter/agentrouter-quota-misstatus")
@@ -57,6 +58,7 @@ func TestNames(t *testing.T) {
 		`weir_tokens_total{kind="input",model="gpt-5",provider="openai"} 12`,
 		`weir_tokens_total{kind="output",model="gpt-5",provider="openai"} 40`,
 		`weir_attempts_total{provider="openai",reason="quota_exhausted"} 1`,
+		`weir_attempts_total{provider="openai",reason="none"} 1`,
 		`weir_fallbacks_total{reason="quota_exhausted"} 1`,
 		`weir_gate_refusals_total{gate="connection_cooldown"} 1`,
 		`weir_restated_total{rule="agentrouter/agentrouter-quota-misstatus"} 1`,
