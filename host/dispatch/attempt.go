@@ -70,6 +70,7 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 // call and without a count.
 func (a *attempt) plan(ctx context.Context) (step, bool) {
 	r := a.r
+	r.lastCode = ""
 	exec, err := r.plugins.Executor(a.target.Provider)
 	if err == nil {
 		a.exec = exec
@@ -141,12 +142,12 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	if a.prep.MaxBody > 0 && int64(a.r.c.Body.Len()) > a.prep.MaxBody {
 		return nil, errBodyTooLarge
 	}
-	payload, err := a.prep.Editor.Payload(a.r.c.Body, a.r.c.Scan)
+	payload, err := a.prep.Editor.Apply(a.r.c.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
 	}
 	m := upstream.Moment{RequestID: a.r.c.RequestID, Header: a.r.c.Header, Now: a.began}
-	return a.r.d.Client.Send(actx, a.prep, m, payload.Body, payload.Length)
+	return a.r.d.Client.Send(actx, a.prep, m, payload.Body(), payload.Len())
 }
 
 var errBodyTooLarge = errors.New("request body larger than the provider takes")
@@ -193,7 +194,7 @@ func transportMessage(code string) string {
 // errorAnswer judges an answer with an error status: what can be read of its body within a few seconds.
 func (a *attempt) errorAnswer(ctx context.Context) step {
 	a.clock.limit(phaseBody, errorBodyTime)
-	text, total := readBounded(a.resp.Body)
+	text, total := readBounded(a.resp.Body, rules.MaxText)
 	if ctx.Err() != nil {
 		return a.abandoned(ctx)
 	}
@@ -209,11 +210,11 @@ const (
 )
 
 // readBounded reads what is examined of a body, and a little more so that the connection can be used again.
-func readBounded(r io.Reader) (text []byte, total int) {
+func readBounded(r io.Reader, limit int64) (text []byte, total int) {
 	var b bytes.Buffer
-	n, err := io.Copy(&b, io.LimitReader(r, rules.MaxText))
+	n, err := io.Copy(&b, io.LimitReader(r, limit))
 	total = int(n)
-	if err == nil && n == rules.MaxText {
+	if err == nil && n == limit {
 		more, _ := io.Copy(io.Discard, io.LimitReader(r, drainBytes))
 		total += int(more)
 	}

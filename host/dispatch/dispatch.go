@@ -117,6 +117,7 @@ type step int
 
 const (
 	stepNext   step = iota // another connection or target
+	stepTarget             // another target
 	stepDone               // answered, or ended for good
 	stepAnswer             // nothing else may be tried: surface the last word
 )
@@ -155,7 +156,11 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 				late++
 				continue
 			}
-			if s := r.connection(ctx, rt, conn); s != stepNext {
+			switch s := r.connection(ctx, rt, conn); s {
+			case stepNext:
+			case stepTarget:
+				return stepNext
+			default:
 				return s
 			}
 			if r.exhausted.Provider(rt.Provider.ID) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -41,7 +42,6 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 	a.describe(reply)
 	judge := a.r.plugins.Judge(a.target.Provider)
 	facts := replyFacts{}
-	reply.Status = rules.HostStatus(reply)
 	if reply.Facts.HasBody { // RST-10
 		if re, ok := judge.Restate(ctx, reply); ok && !re.Keep {
 			a.restated(reply, re)
@@ -51,6 +51,9 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 			facts.clientWait = re.RetryAfter
 		}
 	}
+	if reply.Source != wire.SourceTransport {
+		reply.Status = rules.HostStatus(reply) // 520 and 524; what was restated stays (RST-10)
+	}
 	v, ok := judge.Classify(ctx, reply)
 	if !ok {
 		v = rules.ByStatus(reply)
@@ -58,7 +61,7 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 	if v.RetryAfter == 0 && reply.Hint.OK {
 		v.RetryAfter, v.Hinted, v.HintSource = reply.Hint.Wait, reply.Hint.Wait > 0, reply.Hint.Source
 	}
-	facts.status, facts.original, facts.message = reply.Status, reply.Original, reply.Facts.Message
+	facts.status, facts.original, facts.message = rules.HostStatus(reply), reply.Original, reply.Facts.Message
 	facts.body, facts.dialect = reply.Body, a.prep.Dialect
 	if a.resp != nil {
 		facts.contentType = a.resp.Header.Get("Content-Type")
@@ -95,7 +98,7 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 	now := a.r.d.Now()
 	rec := Attempt{
 		Provider: a.target.Provider.ID, Connection: a.target.Connection.ID, Model: a.target.Model, At: a.began,
-		Took: now.Sub(a.began), Status: reply.Status, Original: reply.Original, Verdict: v, RestatedBy: reply.Restated,
+		Took: now.Sub(a.began), Status: rules.HostStatus(reply), Original: reply.Original, Verdict: v, RestatedBy: reply.Restated,
 	}
 	if !a.firstAt.IsZero() {
 		rec.FirstByte = a.firstAt.Sub(a.began)
@@ -110,7 +113,7 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 		Began: a.began, Verdict: v, OwnDeadline: own, ErrorCode: firstOf(reply.Facts.Code, reply.Facts.Type),
 		FirstByte: rec.FirstByte, Took: rec.Took,
 		Cause: resilience.Cause{
-			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: reply.Status, OriginalStatus: reply.Original,
+			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: rec.Status, OriginalStatus: reply.Original,
 			Plugin: v.Plugin, Rule: v.Rule, Source: v.HintSource, Message: a.r.d.Redact(shorten(reply.Facts.Message, 100)),
 		},
 	})
@@ -161,15 +164,18 @@ func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
 	if !keep {
 		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
-	r.exhausted.Note(a.target, v)
+	then := r.exhausted.Note(a.target, v)
 	if v.Reason == wire.InvalidRequest && !v.Fallback && a.prep.Changes {
 		r.exhausted.ExcludeProvider(a.target.Provider.ID)
 		return stepNext
 	}
-	if !v.Fallback || !r.mayFallBack(a.target, v) {
+	if then == route.Stop || !r.mayFallBack(a.target, v) {
 		return stepAnswer
 	}
 	r.d.Meter.Fallback(v.Reason)
+	if then == route.NextTarget {
+		return stepTarget
+	}
 	return stepNext
 }
 

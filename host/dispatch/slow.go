@@ -68,3 +68,10 @@ func (s *slowpokes) answered(connection string) {
 	delete(s.since, connection)
 	s.any.Store(len(s.since) > 0)
 }
+
+// known is last without its effect.
+func (s *slowpokes) known(connection string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(s.since[connection].until)
+}

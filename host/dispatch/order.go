@@ -1,0 +1,27 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/route"
+)
+
+// explainOrder lists every target and connection of a route in the order in which a request would try them.
+func (d *Dispatcher) explainOrder(rt *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target {
+	var out []catalog.Target
+	ordered := route.Order(rt, route.Question{Now: now})
+	for i := range ordered {
+		var late []catalog.Target
+		for conn := range route.Candidates(&ordered[i], key) {
+			t := catalog.Target{Provider: ordered[i].Provider, Connection: conn, Model: ordered[i].Model}
+			if d.slow.known(conn.ID, now) {
+				late = append(late, t)
+				continue
+			}
+			out = append(out, t)
+		}
+		out = append(out, late...)
+	}
+	return out
+}

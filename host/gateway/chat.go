@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weirgate/weir/host/body"
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// chat answers POST /v1/chat/completions.
+func (g *Gateway) chat(w http.ResponseWriter, r *http.Request) {
+	g.generate(w, r, "/v1/chat/completions", wire.OpenAIChat)
+}
+
+// generate is the way of every generation request: key, body, model, dispatch, answer.
+func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint string, d wire.Dialect) {
+	id := g.o.RequestID()
+	s := g.o.Snapshot()
+	key, failure := g.authorize(r, s)
+	if failure != nil {
+		g.fail(w, d, *failure, id)
+		return
+	}
+	buf, failure := g.read(w, r)
+	if failure != nil {
+		g.fail(w, d, *failure, id)
+		return
+	}
+	defer buf.Release()
+	c := &dispatch.Call{RequestID: id, Endpoint: endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header}
+	if failure := resolve(c); failure != nil {
+		g.fail(w, d, *failure, id)
+		return
+	}
+	out := &sink{w: w, c: c, expose: exposes(s.Settings.ExposeRoutingHeaders, r.RemoteAddr)}
+	t := g.o.Dispatch.Do(r.Context(), c, out)
+	g.finish(out, t)
+	g.o.Observe(c, t)
+}
+
+// read takes the body in, within its size and time (SEC-4, INF-15).
+func (g *Gateway) read(w http.ResponseWriter, r *http.Request) (*body.Buffer, *dialect.Failure) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(g.o.BodyTime)) // a writer that knows no deadlines has another guard
+	defer rc.SetReadDeadline(time.Time{})                //nolint:errcheck // as above
+	buf, err := g.readBody(r)
+	if err == nil {
+		return buf, nil
+	}
+	switch {
+	case errors.Is(err, body.ErrTooLarge):
+		return nil, &dialect.Failure{Status: http.StatusRequestEntityTooLarge, Code: "request_too_large", NoRetry: true,
+			Message: fmt.Sprintf("The request body is larger than %d bytes.", g.o.MaxBody)}
+	case errors.Is(err, body.ErrEncoding):
+		return nil, &dialect.Failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding", NoRetry: true,
+			Message: "The Content-Encoding is not known here; send the body plain, or as gzip or zstd."}
+	}
+	return nil, &dialect.Failure{Status: http.StatusBadRequest, Code: "unreadable_body", NoRetry: true,
+		Message: "The request body could not be read to its end."}
+}
+
+func (g *Gateway) readBody(r *http.Request) (*body.Buffer, error) {
+	encoding := r.Header.Get("Content-Encoding")
+	if encoding == "" || strings.EqualFold(encoding, "identity") {
+		return body.Read(r.Body, r.ContentLength, g.o.MaxBody)
+	}
+	decoded, err := body.Decode(encoding, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return body.Read(decoded, -1, g.o.MaxBody)
+}
+
+// resolve finds model, stream and route in the body (gates 1, 2 and 5).
+func resolve(c *dispatch.Call) *dialect.Failure {
+	scan, err := c.Body.Scan()
+	if err != nil {
+		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Message: "The request body is not valid JSON: " + err.Error() + "."}
+	}
+	model, ok := scan.Model()
+	if !ok || model == "" {
+		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Facts: nil,
+			Message: "The request has no model; give its name as text in the field model."}
+	}
+	c.Scan, c.Model, c.Stream = scan, model, scan.Stream()
+	if c.Key != nil && !c.Key.AllowsModel(model) {
+		return &dialect.Failure{Status: http.StatusForbidden, Type: "permission_error", Code: "model_not_allowed", NoRetry: true,
+			Message: fmt.Sprintf("The client key may not use the model %s.", model)}
+	}
+	rt, err := c.Catalog.Resolve(model)
+	if err != nil {
+		return unresolved(err)
+	}
+	c.Route = rt
+	return nil
+}
+
+// unresolved says which names come close (CFG-4).
+func unresolved(err error) *dialect.Failure {
+	f := &dialect.Failure{Status: http.StatusNotFound, Code: "model_not_found", NoRetry: true}
+	if unknown, ok := errors.AsType[*catalog.UnknownModel](err); ok {
+		f.Message = fmt.Sprintf("The model %s is not known here.", unknown.Name)
+		if len(unknown.Nearest) > 0 {
+			f.Message += " Did you mean " + strings.Join(unknown.Nearest, ", ") + "?"
+		}
+		return f
+	}
+	if many, ok := errors.AsType[*catalog.AmbiguousModel](err); ok {
+		f.Code = "model_ambiguous"
+		f.Message = fmt.Sprintf("The model %s is listed by several providers (%s); ask for provider/%s.",
+			many.Name, strings.Join(many.Providers, ", "), many.Name)
+		return f
+	}
+	f.Message = err.Error()
+	return f
+}
+
+// finish writes what dispatch could not answer.
+func (g *Gateway) finish(out *sink, t *dispatch.Trail) {
+	switch {
+	case t.Committed:
+		if t.Partial && !out.c.Stream {
+			panic(http.ErrAbortHandler) // a cut plain answer must not look whole
+		}
+	case t.Cancelled:
+		t.Status = 499
+	case t.Failure != nil:
+		f := *t.Failure
+		f.RequestID = out.c.RequestID
+		t.Status = dialect.StatusFor(out.c.Dialect, f.Status)
+		out.describe(out.w.Header(), t)
+		b := t.Unchanged
+		if b == nil {
+			b = dialect.Body(out.c.Dialect, f)
+		}
+		g.failBody(out.w, out.c.Dialect, f, b)
+	}
+}

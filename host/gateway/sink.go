@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dispatch"
+)
+
+// sink writes one answer to one client.
+type sink struct {
+	w      http.ResponseWriter
+	c      *dispatch.Call
+	expose exposure
+}
+
+// exposure says when an answer tells how it was come by (OBS-5).
+type exposure uint8
+
+const (
+	exposeNever  exposure = iota
+	exposeDetour          // when it took more than one attempt
+	exposeAlways
+)
+
+func exposes(setting, remote string) exposure {
+	switch setting {
+	case "on":
+		return exposeAlways
+	case "off":
+		return exposeNever
+	}
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return exposeNever
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.Unmap().IsLoopback() {
+		return exposeNever
+	}
+	return exposeDetour
+}
+
+// Commit sends the head.
+func (s *sink) Commit(status int, h http.Header, t *dispatch.Trail) {
+	own := s.w.Header()
+	for name, vv := range h {
+		own[name] = vv
+	}
+	own["X-Request-Id"] = []string{s.c.RequestID}
+	s.describe(own, t)
+	s.w.WriteHeader(status)
+}
+
+// describe adds the X-Weir-* headers of OBS-5 and RST-7.
+func (s *sink) describe(h http.Header, t *dispatch.Trail) {
+	tried := len(t.Attempts)
+	last := t.Last()
+	if t.Committed && (last == nil || !last.OK) {
+		tried++ // the attempt that is answering is noted when it ends
+	}
+	if t.Restated != "" && (s.expose != exposeNever || !t.Committed) {
+		h.Set("X-Weir-Restated", t.Restated)
+	}
+	if s.expose == exposeNever || s.expose == exposeDetour && tried < 2 {
+		return
+	}
+	h.Set("X-Weir-Attempts", strconv.Itoa(tried))
+	if p, c, m, ok := served(t, last); ok {
+		h.Set("X-Weir-Provider", p)
+		h.Set("X-Weir-Connection", c)
+		h.Set("X-Weir-Model", m)
+	}
+}
+
+func served(t *dispatch.Trail, last *dispatch.Attempt) (provider, connection, model string, ok bool) {
+	if target := t.Serving(); target.Provider != nil {
+		return target.Provider.ID, target.Connection.ID, latin(target.Model), true
+	}
+	if last != nil {
+		return last.Provider, last.Connection, latin(last.Model), true
+	}
+	return "", "", "", false
+}
+
+// latin replaces what a header value cannot hold.
+func latin(s string) string {
+	b := []byte(nil)
+	for _, r := range s {
+		if r < ' ' || r > '~' {
+			r = '?'
+		}
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
+// Write sends body bytes.
+func (s *sink) Write(p []byte) error {
+	_, err := s.w.Write(p)
+	return err
+}
+
+// Flush sends what was written.
+func (s *sink) Flush() error {
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+		return nil
+	}
+	return http.NewResponseController(s.w).Flush()
+}
+
+var _ dispatch.Sink = (*sink)(nil)
+
+// allows is here so that models.go and chat.go ask a key in one way; a nil key may use everything.
+func allows(k *catalog.Key, model string) bool { return k == nil || k.AllowsModel(model) }
