@@ -113,6 +113,7 @@ func (o Op) String() string {
 type Reply struct {
 	Provider       string            `json:"provider"`
 	ConnectionID   string            `json:"connection_id"`
+	Auth           Auth              `json:"auth,omitempty"` // how the account authenticates (condition auth of ABI-2.1)
 	Model          string            `json:"model"`
 	Endpoint       string            `json:"endpoint"`
 	Stream         bool              `json:"stream"`
