@@ -7,12 +7,12 @@ type group struct {
 	entries []entry
 	ends    []int // entries[ends[i-1]:ends[i]] are those of source i
 
-	sets    []bitset // distinct sets of rules by status
-	status  [statusCount]uint16
-	odd     bitset // the rules without a status, for a status outside 0 to 599
-	code    words
-	typ     words
-	size    int // of a set, in words
+	sets   []bitset // distinct sets of rules by status
+	status [statusCount]uint16
+	odd    bitset // the rules without a status, for a status outside 0 to 599
+	code   words
+	typ    words
+	size   int // of a set, in words
 }
 
 // bitset has a bit per entry.

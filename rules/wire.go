@@ -13,7 +13,7 @@ import (
 // (ABI-2.4).
 func FromWire(w wire.Reply) *Reply {
 	r := &Reply{
-		Provider: w.Provider, Connection: w.ConnectionID, Model: w.Model, Endpoint: w.Endpoint, Stream: w.Stream,
+		Provider: w.Provider, Connection: w.ConnectionID, Auth: w.Auth, Model: w.Model, Endpoint: w.Endpoint, Stream: w.Stream,
 		Attempt: w.Attempt, Source: w.Source, Status: w.Status, Original: w.OriginalStatus, Header: map[string][]string{},
 		Body: []byte(w.Error.Text), BodyBytes: w.Error.TextBytes, Now: time.UnixMilli(w.NowMS),
 		Elapsed: time.Duration(w.ElapsedMS) * time.Millisecond, BytesSent: w.BytesSent,
@@ -27,6 +27,9 @@ func FromWire(w wire.Reply) *Reply {
 		if r.Status == 0 {
 			r.Source = wire.SourceTransport
 		}
+	}
+	if as := HostStatus(&Reply{Source: r.Source, Status: r.Original, Original: r.Original}); r.Status != r.Original && r.Status != as {
+		r.Restated = "input" // by whom, the input does not say (RST-9 asks only whether)
 	}
 	for name, v := range w.Headers {
 		r.Header[strings.ToLower(name)] = []string{v}
