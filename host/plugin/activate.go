@@ -1,0 +1,156 @@
+package plugin
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+)
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// settle takes the result of a load into its slot. A version that may not have its name or providers is refused here, and
+// then the one before stays, as with every fault (PLG-2).
+func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild bool) {
+	r.mu.Lock()
+	if f == nil {
+		if f = r.conflict(s, v); f != nil {
+			f.At, f.File = r.o.Now(), s.file
+		}
+	}
+	s.loading, s.digest, s.fault = false, digest, f
+	s.retry = f != nil && (f.Code == CodeNameTaken || f.Code == CodeProviderTaken)
+	gone := r.closed || r.slots[s.key] != s
+	e := Event{Kind: "plugin.loaded", At: r.o.Now(), File: s.file, Origin: s.origin, Fault: f}
+	if v != nil {
+		s.name = v.name
+		e.Name, e.Version, e.Digest = v.name, v.manifest.Version, v.digest
+	}
+	if f != nil || gone {
+		e.Kind = "plugin.rejected"
+		if v != nil {
+			v.release()
+		}
+	} else {
+		old := s.active
+		s.active = v
+		if rebuild {
+			r.rebuild()
+		}
+		if old != nil {
+			old.release()
+		}
+	}
+	r.mu.Unlock()
+	if gone {
+		return
+	}
+	r.tell(e)
+	if f == nil && rebuild {
+		r.changed()
+	}
+}
+
+// remove gives up the plugin of a file that is gone. It needs mu held and returns what to tell.
+func (r *Runtime) remove(s *slot) Event {
+	delete(r.slots, s.key)
+	e := Event{Kind: "plugin.removed", At: r.o.Now(), File: s.file, Origin: s.origin, Name: s.name}
+	if s.active != nil {
+		e.Name, e.Version, e.Digest = s.active.name, s.active.manifest.Version, s.active.digest
+		s.active.release()
+		s.active = nil
+	}
+	return e
+}
+
+// conflict refuses a name or provider that belongs to another plugin. It needs mu held.
+func (r *Runtime) conflict(s *slot, v *version) *Fault {
+	for _, other := range r.ordered() {
+		w := other.active
+		if other == s || w == nil || w.name != v.name {
+			continue
+		}
+		if other.origin == s.origin {
+			return fault(StepActivate, CodeNameTaken, "the name %s is taken by %s; give one of them another name", v.name, other.file)
+		}
+		if len(v.manifest.Kinds) > 0 && len(w.manifest.Kinds) > 0 && !slices.ContainsFunc(v.manifest.Kinds, w.manifest.Is) {
+			return fault(StepActivate, CodeNameTaken, "the name %s is taken by a plugin of another kind (%s, from %s); give it another name",
+				v.name, w.manifest.Kinds[0], other.origin)
+		}
+	}
+	own := owners{}
+	for _, other := range r.ordered() {
+		if other != s && other.active != nil {
+			own.claim(other.active)
+		}
+	}
+	return own.check(v)
+}
+
+// ordered are the slots in the order in which they own providers: built-in first, then as they came. It needs mu held.
+func (r *Runtime) ordered() []*slot {
+	third := func(s *slot) int {
+		if s.origin == OriginBuiltin {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Values(r.slots), func(a, b *slot) int {
+		return cmp.Or(cmp.Compare(third(a), third(b)), cmp.Compare(a.sequence, b.sequence))
+	})
+}
+
+// enabled are the versions that count, in the order of ownership: per name the folder wins over the built-in one (PLG-16).
+// It needs mu held.
+func (r *Runtime) enabled() []*version {
+	winner := map[string]*slot{}
+	for _, s := range r.ordered() { // the folder comes last, and so wins
+		if s.active != nil {
+			winner[s.active.name] = s
+		}
+	}
+	var list []*version
+	for _, s := range r.ordered() {
+		if s.active != nil && winner[s.active.name] == s && r.mode(s.active.name) == ModeActive {
+			list = append(list, s.active)
+		}
+	}
+	return list
+}
+
+// mode is the mode of the plugin. It needs mu held.
+func (r *Runtime) mode(name string) string { return cmp.Or(r.modes[name], ModeActive) }
+
+// rebuild makes the set anew and moves the pointer. It needs mu held.
+func (r *Runtime) rebuild() {
+	own := owners{}
+	for _, s := range r.ordered() {
+		if s.active != nil {
+			own.claim(s.active)
+		}
+	}
+	r.set.Swap(newSet(r.enabled(), own, r.o.Now)).Release()
+}
+
+func (r *Runtime) changed() {
+	if r.o.OnChange != nil {
+		r.o.OnChange()
+	}
+}
+
+func (r *Runtime) tell(e Event) {
+	switch e.Kind {
+	case "plugin.rejected":
+		r.o.Log.Warn("plugin refused; what was active stays", "file", e.File, "plugin", e.Name, "step", e.Fault.Step,
+			"code", e.Fault.Code, "fault", e.Fault.Error())
+	default:
+		r.o.Log.Info(e.Kind, "file", e.File, "plugin", e.Name, "version", e.Version, "digest", e.Digest, "origin", string(e.Origin))
+	}
+	if r.o.OnEvent != nil {
+		r.o.OnEvent(e)
+	}
+}

@@ -1,0 +1,277 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/plugin/binary"
+	"github.com/weirgate/weir/host/plugin/manifest"
+	"github.com/weirgate/weir/host/plugin/pack"
+	"github.com/weirgate/weir/rules"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// source is one candidate: the bytes of a file or of a built-in plugin.
+type source struct {
+	origin Origin
+	file   string // base name, or the name of the built-in
+	yaml   bool
+	bytes  []byte
+}
+
+// loader turns sources into versions, to the side: it changes nothing that requests see (PLG-2).
+type loader struct {
+	hostVersion string
+	cacheDir    string
+	log         *slog.Logger
+	now         func() time.Time
+	settings    func(name string) Settings
+	requireEx   bool
+	space       func(name string) *space
+	counters    func(name string) *counters
+}
+
+// load does the steps of PLG-2 and ABI-7 up to the examples. The version is held once, for the caller.
+func (l *loader) load(ctx context.Context, src source) (v *version, f *Fault) {
+	v = &version{origin: src.origin, size: len(src.bytes), closed: make(chan struct{})}
+	v.holders.Store(1)
+	defer func() {
+		if f != nil {
+			f.At, f.File = l.now(), src.file
+			v.release()
+			v = nil
+		}
+	}()
+	if len(src.bytes) > MaxFile {
+		return v, fault(StepRead, CodeTooLarge, "the file has %d bytes, at most %d are allowed", len(src.bytes), MaxFile)
+	}
+	wasm, node := src.bytes, (*document.Node)(nil)
+	if src.yaml {
+		if node, wasm, f = packYAML(src); f != nil {
+			return v, f
+		}
+	}
+	sum := sha256.Sum256(wasm)
+	v.digest = hex.EncodeToString(sum[:])
+	outline, f := precheck(wasm)
+	if f != nil {
+		return v, f
+	}
+	if f = l.describe(ctx, v, wasm, outline, node); f != nil {
+		return v, f
+	}
+	v.loadedAt = l.now()
+	if f = l.adopt(v, node); f != nil {
+		return v, f
+	}
+	return v, l.exemplify(ctx, v)
+}
+
+// packYAML makes a module of a YAML pack, after its manifest was found good.
+func packYAML(src source) (*document.Node, []byte, *Fault) {
+	node, faults := document.Parse(src.file, src.bytes)
+	if len(faults) > 0 {
+		f := fault(StepRead, CodeBadYAML, "%s", faults[0].Message)
+		f.Line, f.Column = faults[0].Line, faults[0].Column
+		return nil, nil, f
+	}
+	if _, problems, _ := manifest.Read(node, manifest.Options{Builtin: src.origin == OriginBuiltin}); len(problems) > 0 {
+		return nil, nil, problemFault(StepValidate, problems)
+	}
+	wasm, err := pack.Pack(node.JSON(), src.bytes)
+	if err != nil {
+		return nil, nil, fault(StepRead, CodeTooLarge, "%v", err)
+	}
+	return node, wasm, nil
+}
+
+// describe finds the manifest: in the module's data when no code of it would ever run, else by asking a compiled guest.
+func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binary.Outline, node *document.Node) *Fault {
+	if raw, ok := o.Custom[pack.ManifestSection]; ok {
+		m, problems, warnings := readManifest(raw, node, manifest.Options{Builtin: v.origin == OriginBuiltin, Code: node == nil})
+		if len(problems) > 0 {
+			return problemFault(StepValidate, problems)
+		}
+		if isData(m) {
+			v.loader, v.manifest, v.raw, v.warnings = loaderPack, m, bytes.Clone(raw), warnings
+			return nil
+		}
+	}
+	v.loader = loaderRaw
+	dir := ""
+	if l.cacheDir != "" {
+		dir = filepath.Join(l.cacheDir, v.digest)
+	}
+	g, f := compile(ctx, wasm, o, dir, &counters{}, l.log)
+	if f != nil {
+		return f
+	}
+	v.guest = g
+	g.pool.init(runtime.GOMAXPROCS(0))
+	if v.raw, f = g.describeTwice(ctx, l.hostVersion, l.now()); f != nil {
+		return f
+	}
+	m, problems, warnings := readManifest(v.raw, nil, manifest.Options{Builtin: v.origin == OriginBuiltin, Code: true})
+	if len(problems) > 0 {
+		return problemFault(StepValidate, problems)
+	}
+	v.manifest, v.warnings = m, warnings
+	return nil
+}
+
+// isData says whether the host can do all that the manifest states without running code (ABI-2.3).
+func isData(m *manifest.Manifest) bool {
+	if len(m.Hooks) > 0 || m.Is(wire.KindExecutor) && len(m.Plans) == 0 {
+		return false
+	}
+	for i := range m.Plans {
+		if m.Plans[i].Plan.Upstream == "none" {
+			return false
+		}
+	}
+	return true
+}
+
+// readManifest reads a manifest in JSON. Places are kept only for a YAML source: in describe's one line they help nobody.
+func readManifest(raw []byte, node *document.Node, o manifest.Options) (*manifest.Manifest, []manifest.Problem, []manifest.Problem) {
+	if node != nil {
+		return manifest.Read(node, o)
+	}
+	n, faults := document.ParseJSON("", raw)
+	if len(faults) > 0 {
+		return nil, []manifest.Problem{{Code: manifest.Invalid, Message: "the manifest is not JSON: " + faults[0].Message}}, nil
+	}
+	m, problems, warnings := manifest.Read(n, o)
+	for _, list := range [][]manifest.Problem{problems, warnings} {
+		for i := range list {
+			list[i].Line, list[i].Column = 0, 0
+		}
+	}
+	return m, problems, warnings
+}
+
+// describeTwice asks two fresh instances, which must answer the same bytes (ABI-2).
+func (g *guest) describeTwice(ctx context.Context, hostVersion string, now time.Time) ([]byte, *Fault) {
+	input, _ := json.Marshal(map[string]any{"host": map[string]any{ // texts always encode
+		"name": "weir", "version": hostVersion, "abi": "1.0", "features": []string{"rules", "kv"},
+	}})
+	var said [2][]byte
+	for i := range said {
+		in, err := g.instantiate(ctx, newSpace(), zeros{}, now)
+		if abi, ok := errors.AsType[errABI](err); ok {
+			return nil, fault(StepInstantiate, CodeUnknownABI, "the module speaks ABI %d, this host speaks %d; rebuild it for that", uint32(abi), manifest.Major)
+		}
+		if err != nil {
+			return nil, fault(StepInstantiate, CodeStart, "the module does not start: %v", err)
+		}
+		said[i], err = in.call(ctx, wire.OpDescribe, input, now, longCall)
+		in.close()
+		switch {
+		case err != nil:
+			return nil, fault(StepDescribe, CodeDescribe, "describe failed: %v", err)
+		case said[i] == nil:
+			return nil, fault(StepDescribe, CodeDescribe, "describe answered nothing; it must answer the manifest")
+		}
+	}
+	if !bytes.Equal(said[0], said[1]) {
+		return nil, fault(StepDescribe, CodeDiffers, "describe answered differently the second time; it must not depend on time, random or state")
+	}
+	return said[0], nil
+}
+
+// adopt gives the version its name with what belongs to it: grants, counters, kv, and the rule table.
+func (l *loader) adopt(v *version, node *document.Node) *Fault {
+	m := v.manifest
+	v.name = m.Name
+	set := l.settings(v.name)
+	v.order, v.config, v.counters = set.Order, set.Config, l.counters(v.name)
+	v.granted = set.Grants.within(m.Permissions)
+	if v.origin == OriginBuiltin {
+		v.granted = asked(m.Permissions)
+	}
+	table, problems := rules.Parse(m.Rules, rules.Options{
+		Plugin: v.name, Builtin: v.origin == OriginBuiltin, Terminate: v.granted.Terminate, Needs: m.Needs, Kinds: m.Kinds,
+	})
+	if len(problems) > 0 {
+		return problemFault(StepValidate, ruleProblems(problems, node))
+	}
+	v.table = table
+	if g := v.guest; g != nil {
+		g.counters, g.log = v.counters, l.log.With("plugin", v.name)
+		g.kvQuota, g.kv = v.granted.KVBytes, l.space(v.name)
+		g.settings, _ = json.Marshal(map[string]any{"config": orEmpty(v.config), "granted": v.granted}) // config was read as JSON
+		if mib := m.Limits.MemoryMiB; mib > 0 {
+			g.pages = uint32(mib) * 16
+		}
+	}
+	if v.table.Len() == 0 && len(m.Hooks) == 0 || len(m.Examples) > 0 {
+		return nil
+	}
+	if l.requireEx {
+		return fault(StepExamples, CodeNoExamples, "the plugin has rules or hooks and no examples; add some, or set plugins.require_examples to false")
+	}
+	v.warnings = append(v.warnings, manifest.Problem{Field: "examples", Code: CodeNoExamples, Message: "rules or hooks without an example"})
+	return nil
+}
+
+func orEmpty(raw wire.Raw) wire.Raw {
+	if len(raw) == 0 {
+		return wire.Raw("{}")
+	}
+	return raw
+}
+
+// ruleProblems gives the problems of a table the form and the places of the manifest's own.
+func ruleProblems(problems []rules.Problem, node *document.Node) []manifest.Problem {
+	list := make([]manifest.Problem, len(problems))
+	for i, p := range problems {
+		path := "rules"
+		if p.Index >= 0 {
+			path = fmt.Sprintf("rules[%d]", p.Index)
+		}
+		if p.Field != "" {
+			path += "." + p.Field
+		}
+		list[i] = manifest.Problem{Field: path, Code: p.Code, Message: p.Message}
+		if p.Rule != "" {
+			list[i].Message = "rule " + p.Rule + ": " + p.Message
+		}
+		if node != nil {
+			list[i].Line, list[i].Column = node.Position(path)
+		}
+	}
+	return list
+}
+
+// exemplify runs the examples. Those of built-in packs run in the project's own tests instead (ABI-2.4).
+func (l *loader) exemplify(ctx context.Context, v *version) *Fault {
+	if v.guest != nil {
+		in, err := v.guest.instantiate(ctx, newSpace(), zeros{}, l.now())
+		if err != nil {
+			return fault(StepInstantiate, CodeStart, "the module does not start: %v", err)
+		}
+		err = in.configure(ctx, l.now())
+		in.close()
+		if err != nil {
+			return fault(StepInstantiate, CodeStart, "configure: %v", err)
+		}
+	}
+	if v.origin == OriginBuiltin {
+		return nil
+	}
+	return v.examples(ctx)
+}
+
+// isYAML says whether the name is that of a pack's source.
+func isYAML(name string) bool { return strings.HasSuffix(name, ".yaml") }

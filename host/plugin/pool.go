@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// errBusy means that all instances were busy for as long as the call could wait.
+var errBusy = errors.New("all instances are busy")
+
+// pool holds the instances of one version: at most as many as its tokens, made when they are needed.
+type pool struct {
+	tokens chan struct{} // one is held for each instance in use
+
+	mu     sync.Mutex
+	idle   []*instance // guarded by mu; the last used is last
+	closed bool        // guarded by mu
+}
+
+func (p *pool) init(size int) { p.tokens = make(chan struct{}, size) }
+
+// get returns an idle instance or makes one. The caller gives it back with put.
+func (p *pool) get(ctx context.Context, fresh func() (*instance, error)) (*instance, error) {
+	select {
+	case p.tokens <- struct{}{}:
+	default:
+		select {
+		case p.tokens <- struct{}{}:
+		case <-ctx.Done():
+			return nil, errBusy
+		}
+	}
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		in := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return in, nil
+	}
+	p.mu.Unlock()
+	in, err := fresh()
+	if err != nil {
+		<-p.tokens
+	}
+	return in, err
+}
+
+// put takes an instance back, or closes it.
+func (p *pool) put(in *instance, discard bool) {
+	p.mu.Lock()
+	discard = discard || p.closed
+	if !discard {
+		p.idle = append(p.idle, in)
+	}
+	p.mu.Unlock()
+	if discard {
+		in.close()
+	}
+	<-p.tokens
+}
+
+// trim closes the idle instances but one.
+func (p *pool) trim() {
+	p.mu.Lock()
+	n := max(len(p.idle)-1, 0)
+	old := append([]*instance(nil), p.idle[:n]...)
+	p.idle = append(p.idle[:0], p.idle[n:]...)
+	p.mu.Unlock()
+	for _, in := range old {
+		in.close()
+	}
+}
+
+// close closes the idle instances and, when they come back, those in use.
+func (p *pool) close() {
+	p.mu.Lock()
+	old := p.idle
+	p.idle, p.closed = nil, true
+	p.mu.Unlock()
+	for _, in := range old {
+		in.close()
+	}
+}

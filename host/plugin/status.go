@@ -1,0 +1,93 @@
+package plugin
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/weirgate/weir/host/plugin/manifest"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// States of a plugin (ABI-7).
+const (
+	StateActive   = "active"
+	StateRejected = "rejected"
+	StateDisabled = "disabled"
+	StateLoading  = "loading"
+)
+
+// Status is what the management API shows of one plugin: P of PLG-15.
+type Status struct {
+	Name        string             `json:"name"`
+	Version     string             `json:"version"`
+	Summary     string             `json:"summary,omitempty"`
+	Kinds       []string           `json:"kinds"`
+	Origin      Origin             `json:"origin"`
+	File        string             `json:"file,omitempty"`
+	Mode        string             `json:"mode"`
+	State       string             `json:"state"` // of the version in force; rejected: there is none
+	Digest      string             `json:"digest"`
+	Size        int                `json:"size"`
+	Loader      string             `json:"loader"`
+	Permissions wire.Permissions   `json:"permissions"`
+	Granted     Grants             `json:"granted"`
+	SignedBy    *string            `json:"signedBy"` // null until signatures are read
+	LoadedAt    time.Time          `json:"loadedAt,omitzero"`
+	Providers   []string           `json:"providers"`
+	Rules       int                `json:"rules"`
+	Fault       *Fault             `json:"fault"` // of the last bytes that were tried, also while an older version is active
+	Warnings    []manifest.Problem `json:"warnings,omitempty"`
+	Counters    Counters           `json:"counters"`
+	Manifest    wire.Raw           `json:"-"` // as the plugin described itself
+}
+
+// List shows every plugin, also the hidden, switched off and refused ones: built-in ones first, then the folder's in the
+// order in which they came.
+func (r *Runtime) List() []Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	on := map[*version]bool{}
+	for _, v := range r.enabled() {
+		on[v] = true
+	}
+	list := []Status{}
+	for _, s := range r.ordered() {
+		list = append(list, r.status(s, on))
+	}
+	return list
+}
+
+// status needs mu held.
+func (r *Runtime) status(s *slot, on map[*version]bool) Status {
+	st := Status{
+		Name: s.name, Origin: s.origin, File: s.file, State: StateRejected, Fault: s.fault,
+		Kinds: []string{}, Providers: []string{}, Counters: (&counters{}).read(),
+	}
+	if s.origin == OriginBuiltin {
+		st.File = ""
+	}
+	if st.Name == "" { // its manifest was never read: the file names it
+		st.Name = s.file
+	}
+	st.Mode = r.mode(st.Name)
+	v := s.active
+	if v == nil {
+		if s.fault == nil {
+			st.State = StateLoading
+		}
+		return st
+	}
+	st.State = StateDisabled
+	if on[v] {
+		st.State = StateActive
+	}
+	m := v.manifest
+	st.Name, st.Mode, st.Version, st.Summary, st.Kinds = v.name, r.mode(v.name), m.Version, m.Summary, append(st.Kinds, m.Kinds...)
+	st.Digest, st.Size, st.Loader, st.LoadedAt = v.digest, v.size, v.loader, v.loadedAt
+	st.Permissions, st.Granted, st.Rules, st.Warnings = m.Permissions, v.granted, v.table.Len(), v.warnings
+	st.Counters, st.Manifest = v.counters.read(), bytes.Clone(v.raw)
+	for i := range m.Providers {
+		st.Providers = append(st.Providers, m.Providers[i].ID)
+	}
+	return st
+}

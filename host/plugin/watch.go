@@ -1,0 +1,319 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How the folder is watched (PLG-1).
+const (
+	stillFor  = 200 * time.Millisecond // a file must not have changed for so long
+	lookEvery = 50 * time.Millisecond  // while something is not still
+	pollEvery = 30 * time.Second       // for file systems without events
+	missEvery = 500 * time.Millisecond // while the folder does not exist
+)
+
+// watchState is what the last look at the folder saw.
+type watchState struct {
+	looks map[string]*look // by file name
+	turn  chan struct{}    // held by the one who looks; guards looks
+	done  chan struct{}    // a load ended: look again
+}
+
+// look is one file as it was seen.
+type look struct {
+	info  os.FileInfo
+	since time.Time // it has been seen like this
+	tried bool      // like this it was loaded, or refused
+}
+
+func (w *watchState) init() {
+	w.looks, w.turn, w.done = map[string]*look{}, make(chan struct{}, 1), make(chan struct{}, 1)
+}
+
+// forget makes the next look read every file.
+func (w *watchState) forget() {
+	w.turn <- struct{}{}
+	for _, l := range w.looks {
+		l.tried = false
+	}
+	<-w.turn
+}
+
+// Rescan looks at the folder now, and returns when every file that is still was loaded or refused.
+func (r *Runtime) Rescan(ctx context.Context) {
+	for r.o.Dir != "" {
+		if waiting := r.scan(ctx, true); !waiting {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// watchLoop owns the watcher and looks whenever something may have changed.
+func (r *Runtime) watchLoop(ctx context.Context, w *fsnotify.Watcher) {
+	var events chan fsnotify.Event
+	var faults chan error
+	if w != nil {
+		defer w.Close()
+		events, faults = w.Events, w.Errors
+	}
+	watched := os.FileInfo(nil)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.watch.done:
+			timer.Reset(0)
+			continue
+		case e := <-events:
+			r.touched(filepath.Base(e.Name))
+			timer.Reset(lookEvery)
+			continue
+		case err := <-faults:
+			r.o.Log.Warn("watching the plugin folder", "error", err)
+			timer.Reset(0)
+			continue
+		case <-timer.C:
+		}
+		watched = r.follow(w, watched)
+		next := pollEvery
+		if watched == nil {
+			next = missEvery
+		}
+		if r.scan(ctx, false) {
+			next = lookEvery
+		}
+		timer.Reset(next)
+	}
+}
+
+// follow watches the folder, also when it is made, or replaced by another one, later.
+func (r *Runtime) follow(w *fsnotify.Watcher, watched os.FileInfo) os.FileInfo {
+	now, err := os.Stat(r.o.Dir)
+	switch {
+	case err != nil || !now.IsDir():
+		if watched != nil && w != nil {
+			_ = w.Remove(r.o.Dir) // it is gone, so the watch may be gone too
+		}
+		return nil
+	case watched != nil && os.SameFile(watched, now):
+		return watched
+	case w == nil:
+		return now
+	case watched != nil:
+		_ = w.Remove(r.o.Dir)
+	}
+	if err := w.Add(r.o.Dir); err != nil {
+		r.o.Log.Warn("the plugin folder is polled only, its changes cannot be watched", "folder", r.o.Dir, "error", err)
+	}
+	return now
+}
+
+// touched makes the next look read the file, also when size and time look the same.
+func (r *Runtime) touched(name string) {
+	r.watch.turn <- struct{}{}
+	if l := r.watch.looks[name]; l != nil {
+		l.tried, l.since = false, time.Now() //nolint:forbidigo // how long a file is still is measured at the edge
+	}
+	<-r.watch.turn
+}
+
+// scan looks at the folder once: removes what is gone and loads what is new and still. It reports whether a look is needed
+// soon. With wait it loads in turn; without, modules that must be compiled load beside, so that they delay no pack.
+func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
+	r.watch.turn <- struct{}{}
+	defer func() { <-r.watch.turn }()
+	now := time.Now() //nolint:forbidigo // how long a file is still is measured at the edge
+	files := r.files()
+	r.removeMissing(files)
+	for _, name := range sortedPacksFirst(files) {
+		info := files[name]
+		l := r.watch.looks[name]
+		if l == nil || !sameLook(l.info, info) {
+			since := now
+			if l == nil && wait { // at the start a file that is older was not written just now
+				since = info.ModTime()
+			}
+			l = &look{info: info, since: since}
+			r.watch.looks[name] = l
+		}
+		if l.tried {
+			continue
+		}
+		if age := now.Sub(l.since); age < stillFor {
+			soon = true
+			continue
+		}
+		if r.busy(name) {
+			continue // looked at again when that load ends
+		}
+		l.tried = true
+		r.try(ctx, name, wait)
+	}
+	return soon
+}
+
+// files are the plugin files of the folder, through links.
+func (r *Runtime) files() map[string]os.FileInfo {
+	files := map[string]os.FileInfo{}
+	entries, err := os.ReadDir(r.o.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.o.Log.Warn("reading the plugin folder", "folder", r.o.Dir, "error", err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") || !isYAML(name) && !strings.HasSuffix(name, ".wasm") {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(r.o.Dir, name)); err == nil && info.Mode().IsRegular() {
+			files[name] = info
+		}
+	}
+	return files
+}
+
+func sameLook(a, b os.FileInfo) bool {
+	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
+}
+
+// sortedPacksFirst puts what loads in a moment before what must be compiled.
+func sortedPacksFirst(files map[string]os.FileInfo) []string {
+	var packs, modules []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if isYAML(name) {
+			packs = append(packs, name)
+		} else {
+			modules = append(modules, name)
+		}
+	}
+	return append(packs, modules...)
+}
+
+func (r *Runtime) busy(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.slots[slotKey(OriginFolder, name, 0)]
+	return s != nil && s.loading
+}
+
+// removeMissing gives up plugins whose files are gone, and has those tried again that stood in their shadow.
+func (r *Runtime) removeMissing(files map[string]os.FileInfo) {
+	var events []Event
+	r.mu.Lock()
+	for _, s := range r.ordered() {
+		if _, there := files[s.file]; s.origin == OriginFolder && !there {
+			delete(r.watch.looks, s.file)
+			events = append(events, r.remove(s))
+		}
+	}
+	if len(events) > 0 {
+		r.rebuild()
+		for _, s := range r.slots {
+			if l := r.watch.looks[s.file]; s.retry && s.origin == OriginFolder && l != nil {
+				s.digest, l.tried = "", false
+			}
+		}
+	}
+	r.mu.Unlock()
+	for _, e := range events {
+		r.tell(e)
+	}
+	if len(events) > 0 {
+		r.changed()
+	}
+}
+
+// try reads the file and loads it when its bytes are new.
+func (r *Runtime) try(ctx context.Context, name string, wait bool) {
+	b, err := readFile(filepath.Join(r.o.Dir, name))
+	s := r.slot(OriginFolder, name, 0)
+	if err != nil {
+		r.settle(s, "", nil, fault(StepRead, CodeUnreadable, "cannot be read: %v", err), true)
+		return
+	}
+	digest := digestOf(b)
+	r.mu.Lock()
+	same := digest == s.digest
+	s.loading = !same
+	r.mu.Unlock()
+	if same {
+		return
+	}
+	src := source{origin: OriginFolder, file: name, yaml: isYAML(name), bytes: b}
+	load := func() {
+		v, f := r.loader().load(ctx, src)
+		if ctx.Err() != nil && f != nil {
+			s.giveUp(r)
+			return
+		}
+		r.settle(s, digest, v, f, true)
+	}
+	if wait || src.yaml {
+		load()
+		return
+	}
+	r.wg.Go(func() {
+		load()
+		r.prune()
+		select {
+		case r.watch.done <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// giveUp ends a load that was cancelled: it says nothing about the file.
+func (s *slot) giveUp(r *Runtime) {
+	r.mu.Lock()
+	s.loading = false
+	r.mu.Unlock()
+}
+
+// readFile reads at most a byte more than a plugin may have, so that the size is judged without reading it all.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxFile+1))
+}
+
+// prune removes compiled code that no version uses.
+func (r *Runtime) prune() {
+	if r.o.CacheDir == "" {
+		return
+	}
+	used := map[string]bool{}
+	r.mu.Lock()
+	for _, s := range r.slots {
+		if s.loading {
+			r.mu.Unlock()
+			return // its digest is not known yet
+		}
+		if s.active != nil {
+			used[s.active.digest] = true
+		}
+	}
+	r.mu.Unlock()
+	if err := pruneCache(r.o.CacheDir, func(d string) bool { return used[d] }); err != nil {
+		r.o.Log.Warn("pruning the cache of compiled plugins", "error", err)
+	}
+}
