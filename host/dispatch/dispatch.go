@@ -117,7 +117,6 @@ type step int
 
 const (
 	stepNext   step = iota // another connection or target
-	stepTarget             // another target
 	stepDone               // answered, or ended for good
 	stepAnswer             // nothing else may be tried: surface the last word
 )
@@ -156,11 +155,7 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 				late++
 				continue
 			}
-			switch s := r.connection(ctx, rt, conn); s {
-			case stepNext:
-			case stepTarget:
-				return stepNext
-			default:
+			if s := r.connection(ctx, rt, conn); s != stepNext {
 				return s
 			}
 			if r.exhausted.Provider(rt.Provider.ID) {

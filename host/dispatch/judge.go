@@ -8,7 +8,6 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
-	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -164,18 +163,15 @@ func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
 	if !keep {
 		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
-	then := r.exhausted.Note(a.target, v)
+	r.exhausted.Note(a.target, v)
 	if v.Reason == wire.InvalidRequest && !v.Fallback && a.prep.Changes {
 		r.exhausted.ExcludeProvider(a.target.Provider.ID)
 		return stepNext
 	}
-	if then == route.Stop || !r.mayFallBack(a.target, v) {
+	if !v.Fallback || !r.mayFallBack(a.target, v) {
 		return stepAnswer
 	}
 	r.d.Meter.Fallback(v.Reason)
-	if then == route.NextTarget {
-		return stepTarget
-	}
 	return stepNext
 }
 
