@@ -7,16 +7,6 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// Then is what a failed attempt leaves to try.
-type Then uint8
-
-// What is left to try.
-const (
-	Stop           Then = iota // nothing: the answer goes to the client (CMB-18)
-	NextTarget                 // another target; the other connections of this one would hear the same
-	NextConnection             // another connection of the target, then another target (CMB-19)
-)
-
 // Exhausted holds what is out for the rest of one request (CMB-20 to CMB-22, CMB-25, last column of CLS-15). The zero
 // value is ready and costs nothing until something fails. It belongs to one request and is not safe for concurrent use.
 type Exhausted struct {
@@ -25,37 +15,45 @@ type Exhausted struct {
 	models      []modelOf
 }
 
-// modelOf is one model of one connection.
-type modelOf struct{ connection, model string }
+// modelOf is one model on one connection, or on all connections of a provider.
+type modelOf struct{ provider, connection, model string }
 
-// Note takes out what a verdict says about the target of a failed attempt, and says what is left to try. When the
-// connection is not known, its provider is out in its place (CMB-20).
-func (e *Exhausted) Note(t catalog.Target, v wire.Verdict) Then {
+// Note takes out what a verdict says about the target of a failed attempt:
+//
+//   - scope request: this model of this provider, since each account would answer the same; credits that do not suffice
+//     for one request are the account's own, so only that account is out
+//   - scope model: this model on this connection
+//   - scope connection: the connection
+//   - scope provider: the connection and, unless another account may fare better, the provider
+//
+// When the connection is not known, the provider stands in for it (CMB-20).
+func (e *Exhausted) Note(t catalog.Target, v wire.Verdict) {
 	switch v.Scope {
+	case wire.ScopeRequest:
+		if v.Reason == wire.CreditsGone && t.Connection != nil {
+			e.excludeModel(modelOf{t.Provider.ID, t.Connection.ID, t.Model})
+			return
+		}
+		e.excludeModel(modelOf{provider: t.Provider.ID, model: t.Model})
 	case wire.ScopeModel:
+		m := modelOf{provider: t.Provider.ID, model: t.Model}
 		if t.Connection != nil {
-			e.models = append(e.models, modelOf{t.Connection.ID, t.Model})
+			m.connection = t.Connection.ID
 		}
+		e.excludeModel(m)
 	case wire.ScopeConnection:
-		e.connection(t)
+		e.excludeConnection(t)
 	case wire.ScopeProvider:
-		e.connection(t)
+		e.excludeConnection(t)
 		if !mayDifferByAccount(v.Reason) {
-			e.provider(t.Provider.ID)
+			e.ExcludeProvider(t.Provider.ID)
 		}
-	case wire.ScopeRequest, wire.ScopeNone:
+	case wire.ScopeNone:
 	}
-	switch {
-	case !v.Fallback:
-		return Stop
-	case v.Scope == wire.ScopeRequest && v.Reason != wire.CreditsGone:
-		return NextTarget
-	}
-	return NextConnection
 }
 
 // mayDifferByAccount says whether another account of the provider may fare better although the failure was laid on the
-// provider: outages do not hit all alike, everything else would be told to each account (RUL-8).
+// provider: an outage does not hit all alike, everything else would be told to each account (RUL-8).
 func mayDifferByAccount(r wire.Reason) bool {
 	switch r {
 	case wire.ServerError, wire.Timeout, wire.NetworkError, wire.Overloaded:
@@ -65,9 +63,9 @@ func mayDifferByAccount(r wire.Reason) bool {
 	}
 }
 
-func (e *Exhausted) connection(t catalog.Target) {
+func (e *Exhausted) excludeConnection(t catalog.Target) {
 	if t.Connection == nil {
-		e.provider(t.Provider.ID)
+		e.ExcludeProvider(t.Provider.ID)
 		return
 	}
 	if !e.Connection(t.Connection.ID) {
@@ -75,7 +73,14 @@ func (e *Exhausted) connection(t catalog.Target) {
 	}
 }
 
-func (e *Exhausted) provider(id string) {
+func (e *Exhausted) excludeModel(m modelOf) {
+	if !slices.Contains(e.models, m) {
+		e.models = append(e.models, m)
+	}
+}
+
+// ExcludeProvider takes a whole provider out.
+func (e *Exhausted) ExcludeProvider(id string) {
 	if !e.Provider(id) {
 		e.providers = append(e.providers, id)
 	}
@@ -87,12 +92,17 @@ func (e *Exhausted) Connection(id string) bool { return slices.Contains(e.connec
 // Provider says whether a whole provider is out.
 func (e *Exhausted) Provider(id string) bool { return slices.Contains(e.providers, id) }
 
-// Model says whether a model of a connection is out.
-func (e *Exhausted) Model(connection, model string) bool {
-	return slices.Contains(e.models, modelOf{connection, model})
+// Model says whether a model is out on a connection of a provider. An empty connection asks for all of them.
+func (e *Exhausted) Model(provider, connection, model string) bool {
+	return slices.Contains(e.models, modelOf{provider, "", model}) ||
+		slices.Contains(e.models, modelOf{provider, connection, model})
 }
 
 // Target says whether nothing may go to t: its provider, its connection or its model there is out (CMB-11).
 func (e *Exhausted) Target(t catalog.Target) bool {
-	return e.Provider(t.Provider.ID) || t.Connection != nil && (e.Connection(t.Connection.ID) || e.Model(t.Connection.ID, t.Model))
+	connection := ""
+	if t.Connection != nil {
+		connection = t.Connection.ID
+	}
+	return e.Provider(t.Provider.ID) || e.Connection(connection) || e.Model(t.Provider.ID, connection, t.Model)
 }

@@ -2,11 +2,16 @@
 // is out for the rest of one request. It decides nothing about time: the ladder of gates does.
 package route
 
-import "github.com/weirgate/weir/host/catalog"
+import (
+	"time"
 
-// Question is what a strategy may look at. Order sets Route.
+	"github.com/weirgate/weir/host/catalog"
+)
+
+// Question is what a strategy may look at.
 type Question struct {
-	Route *catalog.Route
+	Route *catalog.Route // set by Order
+	Now   time.Time
 }
 
 // Strategy puts the targets of a route in the order in which they are tried. It never removes one (STR-1), and it does

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/store"
 )
@@ -87,9 +88,6 @@ func (b *Book) Change(at resilience.Moment, about About, next func(State) (State
 	if s := c.state.Load(); s != nil {
 		before = *s
 	}
-	if before.Forgotten { // made anew under the same id
-		before = State{Revision: before.Revision}
-	}
 	if about.Provider == "" {
 		about.Provider = before.Provider
 	}
@@ -104,6 +102,21 @@ func (b *Book) Change(at resilience.Moment, about About, next func(State) (State
 		Provider: about.Provider, ConnectionID: about.Connection, Model: about.Model, RequestID: about.RequestID,
 		Data: encode(after), Version: 1,
 	}}
+}
+
+// Learn is Change for the outcome of an attempt at t that was admitted under generation, the revision of the record at
+// that time. An attempt that outlived its connection tells nothing about one that was made anew under the same id (OBJ-7).
+func (b *Book) Learn(at resilience.Moment, t catalog.Target, generation uint64, o resilience.Outcome, next func(State) (State, string)) []store.Event {
+	about := About{Connection: t.Connection.ID, Provider: t.Provider.ID, Model: t.Model, RequestID: o.Cause.RequestID}
+	return b.Change(at, about, func(s State) (State, string) {
+		if s.Forgotten {
+			if generation < s.Revision {
+				return s, ""
+			}
+			s = State{Revision: s.Revision}
+		}
+		return next(s)
+	})
 }
 
 // Apply brings the record of e.Key to what e says. An older revision is dropped, an event of another kind ignored; one

@@ -98,7 +98,7 @@ func shownTime(ms int64) *string {
 	if ms == 0 {
 		return nil
 	}
-	return shown(time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
+	return shown(Time(ms).Format("2006-01-02T15:04:05.000Z"))
 }
 
 func shownCause(c *resilience.Cause) *CauseShown {

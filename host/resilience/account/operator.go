@@ -77,13 +77,13 @@ func (b *Book) Renew(at resilience.Moment, c *catalog.Connection) []store.Event 
 	})
 }
 
-// Forget drops the record of a deleted connection (OBJ-7). Its revision is kept, so that an older event cannot bring the
-// record back.
+// Forget drops the record of a deleted connection (OBJ-7). Its revision is kept, so that neither an older event nor an
+// attempt that is still under way brings the record back.
 func (b *Book) Forget(at resilience.Moment, connection string) []store.Event {
-	if s := b.Peek(connection); s == nil || s.Forgotten {
+	if s := b.Peek(connection); s != nil && s.Forgotten {
 		return nil
 	}
-	return b.Change(at, About{Connection: connection}, func(s State) (State, string) {
+	return b.Change(at, About{Connection: connection}, func(State) (State, string) {
 		return State{Forgotten: true}, KindCleared
 	})
 }

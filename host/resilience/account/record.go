@@ -115,6 +115,14 @@ const farthest = 31 * 24 * time.Hour
 // Ahead says whether end is still to come at now.
 func Ahead(end, now int64) bool { return end > now && end-now <= farthest.Milliseconds() }
 
+// Time is the stored time ms; the zero time when it is 0, which means not known or none.
+func Time(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
 // Cooling says whether the cooldown runs at now. When it has passed, the connection is eligible without any write
 // (COOL-2).
 func (s State) Cooling(now int64) bool { return Ahead(s.Until, now) }

@@ -3,8 +3,6 @@
 package cooldown
 
 import (
-	"time"
-
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -56,7 +54,7 @@ func refuse(at resilience.Moment, t catalog.Target, s *account.State) *resilienc
 	}
 	return &resilience.Refusal{
 		Gate: Name, Reason: s.LastErrorType, Wait: waitFor(s.LastErrorType),
-		Since: time.UnixMilli(s.Since).UTC(), RetryAt: time.UnixMilli(s.Until).UTC(), Cause: s.Cause,
+		Since: account.Time(s.Since), RetryAt: account.Time(s.Until), Cause: s.Cause,
 	}
 }
 
@@ -84,20 +82,17 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 		if s := g.book.Peek(t.Connection.ID); s == nil || s.Resting() {
 			return nil
 		}
-	}
-	if resilience.Outdated(at, t) {
-		return nil
-	}
-	if o.OK {
-		return g.change(at, t, t.Connection, o, func(s account.State) (account.State, string) {
+		return g.book.Learn(at, t, p.Generation, o, func(s account.State) (account.State, string) {
 			return succeeded(s, at.Now.UnixMilli(), p.Generation, t)
 		})
 	}
-	changed := g.fail(at, t, t.Connection, p.Generation, o)
+	changed := g.fail(at, t, p.Generation, o)
 	if coolsProvider(o) {
 		for _, c := range t.Provider.Connections {
 			if c.ID != t.Connection.ID {
-				changed = append(changed, g.fail(at, t, c, newest, o)...)
+				other := t
+				other.Connection = c
+				changed = append(changed, g.fail(at, other, newest, o)...)
 			}
 		}
 	}
@@ -113,20 +108,15 @@ func coolsProvider(o resilience.Outcome) bool {
 	return v.Scope == wire.ScopeProvider && v.Cooldown > 0 && v.Reason != wire.ServiceNotRunning && !o.OwnDeadline
 }
 
-func (g *Gate) fail(at resilience.Moment, t catalog.Target, c *catalog.Connection, generation uint64, o resilience.Outcome) []store.Event {
+func (g *Gate) fail(at resilience.Moment, t catalog.Target, generation uint64, o resilience.Outcome) []store.Event {
 	if v := o.Verdict; v.RequestScoped || v.Scope == wire.ScopeRequest || v.Scope == wire.ScopeNone {
 		return nil // COOL-45
 	}
 	f := failure{
-		now: at.Now.UnixMilli(), generation: generation, model: t.Model, connection: c, outcome: o,
+		now: at.Now.UnixMilli(), generation: generation, model: t.Model, connection: t.Connection, outcome: o,
 		profile: profile(at.Catalog.Settings, t), longest: at.Catalog.Settings.MaxCooldown,
 	}
-	return g.change(at, t, c, o, f.apply)
-}
-
-func (g *Gate) change(at resilience.Moment, t catalog.Target, c *catalog.Connection, o resilience.Outcome, next func(account.State) (account.State, string)) []store.Event {
-	about := account.About{Connection: c.ID, Provider: t.Provider.ID, Model: t.Model, RequestID: o.Cause.RequestID}
-	return g.book.Change(at, about, next)
+	return g.book.Learn(at, t, generation, o, f.apply)
 }
 
 // profile is the ladder of the provider's category (COOL-10).
@@ -141,10 +131,10 @@ func profile(v *settings.Values, t catalog.Target) settings.CooldownProfile {
 	return v.ConnectionCooldown.APIKey
 }
 
-// Apply brings a connection's record to what e says.
+// Apply brings a connection's record to what e says, terminal states included: they are in the same record.
 func (g *Gate) Apply(e store.Event) error { return g.book.Apply(e) }
 
-// Snapshot returns the records of all connections, terminal states included: they are one record.
+// Snapshot returns the records of all connections, terminal states included.
 func (g *Gate) Snapshot() ([]byte, error) { return g.book.Snapshot() }
 
 // Restore takes over the records of a snapshot. Ends are absolute, so a cooldown keeps its remaining time (OV-5).

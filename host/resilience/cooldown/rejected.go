@@ -62,11 +62,14 @@ func count(all []account.Rejection, model string, now int64) ([]account.Rejectio
 	return next, lock
 }
 
-// without returns a copy of all without model, and whether it was there.
+// without returns all without model, as a copy when it was there and nil when none is left, and whether it was there.
 func without(all []account.Rejection, model string) ([]account.Rejection, bool) {
 	i := slices.IndexFunc(all, func(r account.Rejection) bool { return r.Model == model })
 	if i < 0 {
 		return all, false
+	}
+	if len(all) == 1 {
+		return nil, true
 	}
 	return slices.Delete(slices.Clone(all), i, i+1), true
 }

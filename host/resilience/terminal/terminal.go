@@ -4,8 +4,6 @@
 package terminal
 
 import (
-	"time"
-
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -56,7 +54,7 @@ func refuse(s *account.State, t catalog.Target) *resilience.Refusal {
 	}
 	return &resilience.Refusal{
 		Gate: Name, Reason: s.Reason(), State: s.TestStatus.State(), Wait: resilience.WaitNever,
-		Since: time.UnixMilli(s.Since).UTC(), Cause: s.Cause,
+		Since: account.Time(s.Since), Cause: s.Cause,
 	}
 }
 
@@ -78,11 +76,7 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 	default:
 		return nil
 	}
-	if resilience.Outdated(at, t) {
-		return nil
-	}
-	about := account.About{Connection: t.Connection.ID, Provider: t.Provider.ID, Model: t.Model, RequestID: o.Cause.RequestID}
-	return g.book.Change(at, about, next)
+	return g.book.Learn(at, t, p.Generation, o, next)
 }
 
 // ends returns the step that puts the connection of t into a terminal state.
@@ -154,11 +148,12 @@ func perModel(t catalog.Target) bool {
 	return t.Provider.PerModel || t.Provider.Passthrough
 }
 
-// Apply brings a connection's record to what e says.
-func (g *Gate) Apply(e store.Event) error { return g.book.Apply(e) }
+// Apply ignores every event: the record, terminal or not, is one, and the cooldown gate brings it up to date, keeps it in
+// snapshots and takes it from them.
+func (g *Gate) Apply(store.Event) error { return nil }
 
-// Snapshot returns nil: the record is kept by the cooldown gate, with which it is one.
+// Snapshot returns nil, see Apply.
 func (g *Gate) Snapshot() ([]byte, error) { return nil, nil }
 
-// Restore does nothing, as Snapshot gave nothing.
+// Restore does nothing, see Apply.
 func (g *Gate) Restore([]byte) error { return nil }
