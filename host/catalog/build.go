@@ -72,6 +72,11 @@ func (b *builder) settings() {
 	var stored settings.Stored
 	if b.in.Stored != nil {
 		stored = b.in.Stored.Settings
+		if err := b.in.Stored.Unreadable; err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				b.warn("%s; it is left out", line)
+			}
+		}
 	}
 	if b.in.File != nil {
 		b.s.FileSettings = b.in.File.Settings
