@@ -22,6 +22,24 @@ func Short[T any](field string) Option {
 	return func(d *decoder) { d.short[reflect.TypeFor[T]()] = field }
 }
 
+// Read makes Decode read every T with read, whose error becomes a fault: the same field is a number in one document and a
+// duration in another (OBJ-1).
+func Read[T any](read func(*Node) (T, error)) Option {
+	return func(d *decoder) {
+		d.readers[reflect.TypeFor[T]()] = func(n *Node, v reflect.Value) error {
+			x, err := read(n)
+			if err == nil {
+				v.Set(reflect.ValueOf(&x).Elem())
+			}
+			return err
+		}
+	}
+}
+
+// NullClears makes a null of the document set the field to its zero value, as in a PATCH (OBJ-9). Without it null is as if
+// absent.
+func NullClears() Option { return func(d *decoder) { d.nullClears = true } }
+
 // Decode fills dst, a pointer, from n. It is strict: unknown names, wrong types and numbers out of range are faults, all
 // reported at once in the order of the document, with places and paths from the top of n. An absent or null value leaves
 // dst as it was. time.Duration is written as 30s; types with UnmarshalJSON or UnmarshalText read themselves. When there is
@@ -32,7 +50,7 @@ func (n *Node) Decode(dst any, options ...Option) []Fault {
 
 // DecodeAt is Decode for a part of a document: paths of faults begin with path.
 func (n *Node) DecodeAt(path string, dst any, options ...Option) []Fault {
-	d := &decoder{short: map[reflect.Type]string{}}
+	d := &decoder{short: map[reflect.Type]string{}, readers: map[reflect.Type]func(*Node, reflect.Value) error{}}
 	for _, o := range options {
 		o(d)
 	}
@@ -41,9 +59,11 @@ func (n *Node) DecodeAt(path string, dst any, options ...Option) []Fault {
 }
 
 type decoder struct {
-	tag    string
-	short  map[reflect.Type]string
-	faults []Fault
+	tag        string
+	short      map[reflect.Type]string
+	readers    map[reflect.Type]func(*Node, reflect.Value) error
+	nullClears bool
+	faults     []Fault
 }
 
 var (
@@ -68,6 +88,16 @@ func (d *decoder) value(n *Node, path string, v reflect.Value) {
 	if n == nil || n.Kind == Null {
 		if n != nil && v.Kind() != reflect.Pointer && v.CanAddr() && v.Addr().Type().Implements(jsonReadsType) {
 			d.readsJSON(n, path, v)
+			return
+		}
+		if n != nil && d.nullClears {
+			v.SetZero()
+		}
+		return
+	}
+	if read, ok := d.readers[v.Type()]; ok {
+		if err := read(n, v); err != nil {
+			d.fault(n, path, err.Error())
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -156,6 +157,41 @@ func TestAnchorsMergeAndTags(t *testing.T) {
 	}
 	if n, faults := Parse("", []byte("# nothing\n")); len(faults) > 0 || n.Kind != Null {
 		t.Error("an empty document is not null:", n, faults)
+	}
+}
+
+type millis int64
+
+func TestReadAndNullClears(t *testing.T) {
+	type limits struct {
+		Wait  *millis `json:"waitMs" file:"wait"`
+		Name  string  `json:"name"`
+		Count *int    `json:"count"`
+	}
+	asDuration := Read(func(n *Node) (millis, error) {
+		d, err := time.ParseDuration(n.Text)
+		if n.Kind != Text || err != nil {
+			return 0, errors.New("must be a duration such as 30s")
+		}
+		return millis(d.Milliseconds()), nil
+	})
+	n, _ := Parse("f", []byte("wait: 20s\n"))
+	var l limits
+	if faults := n.Decode(&l, Tag("file"), asDuration); len(faults) > 0 || *l.Wait != 20_000 {
+		t.Error(l, faults)
+	}
+	n, _ = Parse("f", []byte("wait: 20\n"))
+	if faults := n.Decode(&l, Tag("file"), asDuration); len(faults) != 1 || faults[0].String() != "f:1:7: wait: must be a duration such as 30s" {
+		t.Error(faults)
+	}
+	one := 1
+	l = limits{Name: "a", Count: &one}
+	n, _ = ParseJSON("", []byte(`{"name":null,"count":null,"waitMs":5}`))
+	if faults := n.Decode(&l); len(faults) > 0 || l.Name != "a" || l.Count == nil || *l.Wait != 5 {
+		t.Error("null is not as if absent", l, faults)
+	}
+	if faults := n.Decode(&l, NullClears()); len(faults) > 0 || l.Name != "" || l.Count != nil {
+		t.Error("null does not clear", l, faults)
 	}
 }
 
