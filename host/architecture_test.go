@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"plugins/demo":    {"sdk", "sdk/wire"},
 	"host/document":   {},
 	"host/settings":   {"host/document"},
-	"host/catalog":    {"host/document", "host/settings", "sdk/wire"},
+	"host/catalog":    {"host/document", "host/settings", "sdk/wire", "store"}, // it reads and writes its own documents
 	"host/config":     {"host/document", "host/settings", "host/catalog", "sdk/wire"},
 	"host/vault":      {"store"},
 	"host/resilience": {"host/catalog", "host/settings", "sdk/wire", "store"},
