@@ -15,6 +15,6 @@
 // Texts compare in any letter case. They look at the body as sent, at the strings of its JSON decoded, and at the
 // message that Read found; regular expressions (RE2) too. Conditions on code and type compare with the structured error.
 // Conditions on json look at the body's value, at each item when it is an array, and at each frame when it is a stream
-// of events; a null counts as absent. A rule sees only what its plugin's needs declare: so many bytes of text, and those
-// headers (RUL-2).
+// of events; a null counts as absent. A rule sees only what its plugin's needs declare: so many bytes of each text, and
+// those headers (RUL-2).
 package rules

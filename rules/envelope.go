@@ -128,6 +128,9 @@ func stringError(s string, outer finding, depth int) finding {
 
 // errorsValue reads a list of errors, or of lists of messages by field.
 func errorsValue(e tree.Value, depth int) finding {
+	if f := bare(e); f.message != "" {
+		return f
+	}
 	for _, item := range e.Items[:min(len(e.Items), maxItems)] {
 		f := finding{}
 		switch item.Kind {
@@ -142,7 +145,7 @@ func errorsValue(e tree.Value, depth int) finding {
 			return f
 		}
 	}
-	return bare(e)
+	return finding{}
 }
 
 // bare reads message, code and type beside each other.

@@ -8,75 +8,70 @@ import (
 	"github.com/weirgate/weir/rules/internal/tree"
 )
 
-// sight is what a plugin with a given need of text sees of the answer.
+// The texts of an answer, in the order in which a reading looks at them.
+const (
+	inMessage = iota
+	inDecoded
+	inText
+	textCount
+)
+
+// sight is what a plugin with a given need of text sees of the answer: so much of each text.
 type sight struct {
 	limit int
-	ends  [2]int32 // of the visible part of Text and Decoded, folded
-	cut   []string // message, decoded, text: where a reading looks first
+	cut   [textCount]string
+	ends  [textCount]int32 // where the visible part ends in the folded text
 }
 
 // look returns the sight of limit bytes.
 func (m *Match) look(limit int) *sight {
-	for _, s := range m.views {
+	for _, s := range m.sights {
 		if s.limit == limit {
 			return s
 		}
 	}
-	f := &m.reply.Facts
-	decoded, text := scan.Cut(f.Decoded, limit), scan.Cut(f.Text, limit)
-	s := &sight{limit: limit, cut: []string{f.Message}}
-	if decoded != "" {
-		s.cut = append(s.cut, decoded)
+	m.scan()
+	s := &sight{limit: limit}
+	for i, text := range m.texts {
+		s.cut[i] = scan.Cut(text, limit)
+		switch {
+		case len(s.cut[i]) == len(text):
+			s.ends[i] = int32(len(m.folded[i]))
+		case len(text) == len(m.folded[i]):
+			s.ends[i] = int32(len(s.cut[i]))
+		default: // a few letters fold to another length
+			s.ends[i] = int32(len(scan.Fold(s.cut[i])))
+		}
 	}
-	if text != f.Message {
-		s.cut = append(s.cut, text)
-	}
-	m.views = append(m.views, s)
-	s.ends = [2]int32{m.foldedEnd(0, f.Text, text), m.foldedEnd(1, f.Decoded, decoded)}
+	m.sights = append(m.sights, s)
 	return s
 }
 
-// foldedEnd is where the visible part ends in the folded text: folding changes the length of a few letters.
-func (m *Match) foldedEnd(i int, whole, part string) int32 {
-	if len(whole) == len(part) {
-		return int32(len(m.folded[i]))
-	}
-	if len(whole) == len(m.folded[i]) {
-		return int32(len(part))
-	}
-	return int32(len(scan.Fold(part)))
-}
-
-// texts are the visible texts of the answer.
-func (m *Match) texts(limit int) []string {
-	m.scan()
-	return m.look(limit).cut
-}
-
-// scan finds all markers of the view in one pass over each text.
+// scan finds all markers of the view in one pass over each text. A message that is the whole text is not looked at twice.
 func (m *Match) scan() {
 	if m.scanned {
 		return
 	}
 	m.scanned = true
 	f := &m.reply.Facts
-	m.folded = [2]string{scan.Fold(f.Text), scan.Fold(f.Decoded)}
-	for i, text := range m.folded {
-		m.ends[i] = m.view.markers.First(text)
-	}
+	m.texts = [textCount]string{inMessage: f.Message, inDecoded: f.Decoded, inText: f.Text}
 	if f.Message == f.Text {
-		return
+		m.texts[inMessage] = ""
 	}
-	for i, end := range m.view.markers.First(scan.Fold(f.Message)) {
-		if end != scan.Absent {
-			m.ends[0][i] = 0 // the message is the structured error's, visible to all who see text
-		}
+	for i, text := range m.texts {
+		m.folded[i] = scan.Fold(text)
+		m.found[i] = m.view.markers.First(m.folded[i])
 	}
 }
 
-// found reports whether the marker is in the visible part.
-func (m *Match) found(s *sight, marker int32) bool {
-	return m.ends[0][marker] <= s.ends[0] || m.ends[1][marker] <= s.ends[1]
+// sees reports whether the marker is in the visible part.
+func (m *Match) sees(s *sight, marker int32) bool {
+	for i := range textCount {
+		if m.found[i][marker] <= s.ends[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // marked checks the three lists of markers.
@@ -84,15 +79,14 @@ func (m *Match) marked(e *entry) bool {
 	if len(e.contains)+len(e.all)+len(e.none) == 0 {
 		return true
 	}
-	m.scan()
 	s := m.look(e.limit)
 	for _, marker := range e.all {
-		if !m.found(s, marker) {
+		if !m.sees(s, marker) {
 			return false
 		}
 	}
 	for _, marker := range e.none {
-		if m.found(s, marker) {
+		if m.sees(s, marker) {
 			return false
 		}
 	}
@@ -101,7 +95,7 @@ func (m *Match) marked(e *entry) bool {
 
 func (m *Match) any(s *sight, markers []int32) bool {
 	for _, marker := range markers {
-		if m.found(s, marker) {
+		if m.sees(s, marker) {
 			return true
 		}
 	}
@@ -113,7 +107,6 @@ func (m *Match) patternsHold(e *entry) bool {
 	if len(e.patterns) == 0 {
 		return true
 	}
-	m.scan()
 	s := m.look(e.limit)
 	for i, p := range e.patterns {
 		if e.literals[i] != nil && !m.any(s, e.literals[i]) {

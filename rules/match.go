@@ -23,10 +23,11 @@ type Match struct {
 	endpoint  string
 
 	open    []int8 // per source: does its matches hold? 0 unknown, 1 yes, -1 no
-	views   []*sight
-	ends    [2][]int32 // of the markers in Text and Decoded, folded; a marker in Message ends at 0 in the first
-	folded  [2]string
+	sights  []*sight
 	scanned bool
+	texts   [textCount]string
+	folded  [textCount]string
+	found   [textCount][]int32  // where each marker of the view ends first
 	headers map[string][]string // by lower-case name
 	values  map[int][]tree.Value
 }

@@ -63,7 +63,7 @@ func (r *reading) read(m *Match, limit int) (wait time.Duration, source string, 
 		})
 		return wait, "json:" + r.pathText, ok
 	case fromText:
-		for _, text := range m.texts(limit) {
+		for _, text := range m.look(limit).cut {
 			if wait, ok = r.take(m, text); ok {
 				return wait, "text", true
 			}

@@ -178,8 +178,8 @@ func (p *ruleParser) terminal(f thenFields) {
 		}
 		return
 	}
-	var ok bool
-	if v.setStatus, ok = terminalState(*f.SetStatus); !ok {
+	v.setStatus = wire.TerminalState(*f.SetStatus)
+	if _, ok := terminalState(*f.SetStatus); !ok {
 		p.invalid("then.set_status", "%q is none of banned, expired, credits_exhausted", brief([]byte(*f.SetStatus)))
 	}
 	if !v.terminal {
