@@ -95,3 +95,80 @@ func compile(all []shipped) *rules.Set {
 	}
 	return rules.Compile(sources...)
 }
+
+// ABI-2.1: every rule of a shipped pack says where its payload was seen, is shown by an example, and is reached.
+func TestRules(t *testing.T) {
+	for _, s := range load(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			for _, p := range rules.Lint(s.table, s.Examples...) {
+				if p.Code == rules.CodeMarkerGeneric {
+					continue // a built-in pack says on purpose what a signal means at its provider (CLS-7)
+				}
+				t.Error(p)
+			}
+			var list []struct{ ID, Evidence string }
+			if err := json.Unmarshal(s.Rules, &list); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range list {
+				if r.Evidence == "" {
+					t.Errorf("%s has no evidence", r.ID)
+				}
+			}
+			if !slices.ContainsFunc(s.Examples, func(e wire.Example) bool { return string(e.Expect) == "null" }) {
+				t.Error("no example shows an answer that no rule decides")
+			}
+		})
+	}
+}
+
+// ABI-2.4: the examples, by the path that real answers take.
+func TestExamples(t *testing.T) {
+	for _, s := range load(t) {
+		set := compile([]shipped{s})
+		for _, e := range s.Examples {
+			if e.Op != wire.OpRestate.String() && e.Op != wire.OpClassify.String() {
+				continue
+			}
+			t.Run(s.Name+"/"+e.Name, func(t *testing.T) { example(t, set, e) })
+		}
+	}
+}
+
+func example(t *testing.T, set *rules.Set, e wire.Example) {
+	var in wire.Reply
+	if err := json.Unmarshal(e.Input, &in); err != nil {
+		t.Fatal(err)
+	}
+	if in.NowMS == 0 {
+		in.NowMS = e.NowMS
+	}
+	m := set.Match(rules.FromWire(in))
+	got := []byte("null")
+	if e.Op == wire.OpRestate.String() {
+		if r, _, ok := m.Restate(0, 1); ok {
+			got = rules.MarshalRestatement(r)
+		}
+	} else {
+		for _, phase := range []rules.Phase{rules.Late, rules.Normal, rules.Guard} { // the earliest phase stands
+			if v, _, ok := m.Classify(phase, 0, 1); ok {
+				got = rules.MarshalVerdict(v)
+			}
+		}
+	}
+	var want, has map[string]any
+	if err := json.Unmarshal(e.Expect, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(got, &has); err != nil {
+		t.Fatal(err)
+	}
+	if (want == nil) != (has == nil) {
+		t.Fatalf("got %s, want %s", got, e.Expect)
+	}
+	for k := range want {
+		if has[k] != want[k] {
+			t.Errorf("%s is %v, want %v (by %v)", k, has[k], want[k], has["rule"])
+		}
+	}
+}
