@@ -1,7 +1,6 @@
 package account
 
 import (
-	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/store"
 )
@@ -55,25 +54,11 @@ func (b *Book) amend(at resilience.Moment, connection string, next func(State) S
 	}
 	return b.Change(at, About{Connection: connection}, func(s State) (State, string) {
 		after := next(s)
-		after.Credentials = s.Credentials
+		after.Credentials, after.Mark = s.Credentials, s.Mark
 		if after.same(s) {
 			return s, ""
 		}
 		return after, KindCleared
-	})
-}
-
-// Renew records the credentials of c: newer ones than those that earned the present state lift it (COOL-52). Called for
-// each connection after a swap of the catalog; the gates see the same by themselves when a request comes.
-func (b *Book) Renew(at resilience.Moment, c *catalog.Connection) []store.Event {
-	if s := b.Peek(c.ID); s == nil || !s.Outdated(c) {
-		return nil
-	}
-	return b.Change(at, About{Connection: c.ID, Provider: c.Provider}, func(s State) (State, string) {
-		if !s.Outdated(c) {
-			return s, ""
-		}
-		return s.For(c), KindCleared
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -86,9 +85,10 @@ type State struct {
 	Until       int64  `json:"-"`                       // rateLimitedUntil; 0: none. Read tolerantly, see decode
 	Explicit    bool   `json:"explicitReset,omitempty"` // Until is the upstream's own word (COOL-5, COOL-17)
 	Level       int    `json:"backoffLevel"`
-	Since       int64  `json:"since,omitempty"` // when TestStatus began
-	Fence       uint64 `json:"fence,omitempty"` // the revision that wrote the present cooldown or terminal state
-	Credentials uint64 `json:"credentialRevision,omitempty"`
+	Since       int64  `json:"since,omitempty"`              // when TestStatus began
+	Fence       uint64 `json:"fence,omitempty"`              // the revision that wrote the present cooldown or terminal state
+	Credentials uint64 `json:"credentialRevision,omitempty"` // of the connection, when the state was earned
+	Mark        uint16 `json:"credentialMark,omitempty"`     // of its secrets, see credentials.go
 
 	LastError     string            `json:"lastError,omitempty"`
 	LastErrorType wire.Reason       `json:"lastErrorType,omitempty"`
@@ -144,23 +144,9 @@ func (s State) LevelAt(now int64) int {
 	return s.Level
 }
 
-// For is the state as it holds for the credentials of c: newer ones than those that earned it lift everything
-// (COOL-50, COOL-52, COOL-43).
-func (s State) For(c *catalog.Connection) State {
-	if c.CredentialRevision <= s.Credentials || s.Resting() {
-		return s
-	}
-	return State{Revision: s.Revision, Credentials: c.CredentialRevision}
-}
-
-// Outdated says whether For would lift the state.
-func (s *State) Outdated(c *catalog.Connection) bool {
-	return c.CredentialRevision > s.Credentials && !s.Resting()
-}
-
 // Rest clears status, cooldown, level and error fields. Counts of refusals stay, revision and credentials too.
 func (s State) Rest() State {
-	return State{Revision: s.Revision, Credentials: s.Credentials, Rejected: s.Rejected}
+	return State{Revision: s.Revision, Credentials: s.Credentials, Mark: s.Mark, Rejected: s.Rejected}
 }
 
 // same says whether s and t differ in nothing that Rest or a reset could change.

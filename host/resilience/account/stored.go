@@ -46,6 +46,10 @@ func (b *Book) decode(connection string, data []byte) (State, error) {
 			connection, cut(string(raw.RateLimitedUntil), maxError)))
 	}
 	s.Until = until
+	s.Level = max(s.Level, 0)
+	for i := range s.Rejected {
+		s.Rejected[i].Count = max(s.Rejected[i].Count, 0)
+	}
 	return s, nil
 }
 

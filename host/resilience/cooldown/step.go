@@ -24,8 +24,7 @@ type failure struct {
 
 // apply returns the record after the failure and the kind of event, empty when nothing changed.
 func (f failure) apply(s account.State) (account.State, string) {
-	s = s.For(f.connection)
-	s.Credentials = f.connection.CredentialRevision
+	s = s.For(f.connection).EarnedBy(f.connection)
 	v := f.outcome.Verdict
 	switch {
 	case s.TestStatus.Terminal():

@@ -14,7 +14,8 @@
 //	use a [MODEL]            admit and succeed in one step
 //	show a                   the record
 //	reset a | clear a | passed a | forget a
-//	credentials a N [quiet]  the connection gets new credentials; quiet: nobody tells the gates
+//	credentials a N [quiet]  the connection gets new credentials, under revision N; quiet: nobody tells the gates
+//	recount a N [KEY]        the process starts and counts revisions anew; KEY: the secret in the environment by now
 //	restart                  go on from a snapshot
 //	replay                   go on from the journal alone
 //	apply KIND a REVISION JSON
@@ -149,7 +150,7 @@ func (p *play) settings(args []datadriven.CmdArg) error {
 func (p *play) connection(args []datadriven.CmdArg) error {
 	t := catalog.Target{
 		Provider:   &catalog.Provider{ID: "openai", Category: catalog.APIKey},
-		Connection: &catalog.Connection{ID: args[0].Key, Active: true, CredentialRevision: 1},
+		Connection: &catalog.Connection{ID: args[0].Key, Active: true, CredentialRevision: 1, Secrets: map[string]catalog.Secret{"api_key": catalog.NewSecret("key-1")}},
 		Model:      "gpt-5",
 	}
 	for _, a := range args[1:] {
@@ -263,17 +264,25 @@ func (p *play) operator(name string, args []string) (string, error) {
 		return p.events(p.book.Passed(at, id)), nil
 	case "forget":
 		return p.events(p.book.Forget(at, id)), nil
-	case "credentials":
+	case "credentials", "recount":
 		n, err := strconv.ParseUint(args[1], 10, 64)
 		if err != nil {
 			return "", err
 		}
 		t := p.targets[id]
+		key := "key-" + args[1]
+		if name == "recount" {
+			key = t.Connection.Secrets["api_key"].Reveal()
+			if len(args) > 2 {
+				key = args[2]
+			}
+		}
 		next := *t.Connection
 		next.CredentialRevision = n
+		next.Secrets = map[string]catalog.Secret{"api_key": catalog.NewSecret(key)}
 		t.Connection = &next
 		p.targets[id] = t
-		if len(args) > 2 {
+		if len(args) > 2 && args[2] == "quiet" {
 			return "not told", nil
 		}
 		return p.events(p.book.Renew(at, t.Connection)), nil

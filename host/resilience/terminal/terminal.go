@@ -88,11 +88,8 @@ func ends(state wire.TerminalState, t catalog.Target, o resilience.Outcome, now 
 		if s.TestStatus.Terminal() && (s.TestStatus == account.Banned || status != account.Banned) {
 			return s, ""
 		}
-		next := account.State{
-			Revision: s.Revision, Rejected: s.Rejected, Credentials: t.Connection.CredentialRevision,
-			TestStatus: status, Since: now, Fence: s.Revision + 1,
-		}
-		return next.Failed(now, o), account.KindTerminal
+		next := account.State{Revision: s.Revision, Rejected: s.Rejected, TestStatus: status, Since: now, Fence: s.Revision + 1}
+		return next.EarnedBy(t.Connection).Failed(now, o), account.KindTerminal
 	}
 }
 
