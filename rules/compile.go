@@ -42,6 +42,7 @@ type view struct {
 	restate  group
 	classify [3]group // by phase
 	markers  *scan.Automaton
+	least    int // bytes of text that the plugin sees that sees the least
 }
 
 // filter is what is left of a source's matches for one provider.
@@ -79,7 +80,7 @@ func (s *Set) view(provider string) *view {
 
 func (s *Set) build(provider string) *view {
 	b := &builder{numbers: map[string]int32{}}
-	v := &view{filters: make([]filter, len(s.sources))}
+	v := &view{filters: make([]filter, len(s.sources)), least: MaxText}
 	for i, source := range s.sources {
 		f, ok := newFilter(source.Matches, provider)
 		v.filters[i] = f
@@ -142,6 +143,7 @@ func (b *builder) add(v *view, source int, t *Table, provider string) {
 		if !anyGlob(r.providers, provider) {
 			continue
 		}
+		v.least = min(v.least, t.limit)
 		e := entry{rule: r, source: source, limit: t.limit,
 			contains: b.list(r.contains), all: b.list(r.all), none: b.list(r.none)}
 		for _, p := range r.patterns {

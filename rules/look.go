@@ -35,7 +35,7 @@ func (m *Match) look(limit int) *sight {
 	for i, text := range m.texts {
 		s.cut[i] = scan.Cut(text, limit)
 		switch {
-		case len(s.cut[i]) == len(text):
+		case len(s.cut[i]) == len(text) || m.folded[i] == "":
 			s.ends[i] = int32(len(m.folded[i]))
 		case len(text) == len(m.folded[i]):
 			s.ends[i] = int32(len(s.cut[i]))
@@ -47,7 +47,8 @@ func (m *Match) look(limit int) *sight {
 	return s
 }
 
-// scan finds all markers of the view in one pass over each text. A message that is the whole text is not looked at twice.
+// scan finds all markers of the view in one pass over each text. A message that
+// stands in the text as it is needs no look of its own, when all of the text is seen.
 func (m *Match) scan() {
 	if m.scanned {
 		return
@@ -58,7 +59,11 @@ func (m *Match) scan() {
 	if f.Message == f.Text {
 		m.texts[inMessage] = ""
 	}
+	whole := len(f.Text) <= m.view.least && strings.Contains(f.Text, m.texts[inMessage])
 	for i, text := range m.texts {
+		if i == inMessage && whole {
+			text = ""
+		}
 		m.folded[i] = scan.Fold(text)
 		m.found[i] = m.view.markers.First(m.folded[i])
 	}
@@ -113,7 +118,7 @@ func (m *Match) patternsHold(e *entry) bool {
 			continue
 		}
 		for _, text := range s.cut {
-			if p.re.MatchString(text) {
+			if (text != "" || s.cut == [textCount]string{}) && p.re.MatchString(text) {
 				return true
 			}
 		}

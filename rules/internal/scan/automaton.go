@@ -7,10 +7,15 @@ import (
 
 // Automaton finds all its patterns in one pass (Aho and Corasick). It is immutable and may be used concurrently.
 //
-// The root and its children, where a pass spends nearly all its time, have a row of 256 transitions each; deeper states
-// have a sorted list of edges and a failure link, so that a table of any size stays small in memory.
+// The states next to the root, where a pass spends nearly all its time, have a row of transitions each, one per class of
+// bytes that no pattern tells apart; deeper states have a sorted list of edges and a failure link, so that a table of any
+// size stays small in memory.
 type Automaton struct {
-	rows   [][256]int32 // of the states 0 to len(rows)-1
+	class  [256]uint16
+	width  int     // number of classes
+	rows   []int32 // of the states 0 to dense-1, width each
+	dense  int32
+	out    []int32 // per state the nearest one, itself first, where a pattern ends; 0: none
 	states []state
 	edges  []edge
 	size   int // number of patterns
@@ -42,6 +47,12 @@ func NewAutomaton(patterns []string) *Automaton {
 	order := a.number(nodes)
 	a.link(nodes, order)
 	a.fill()
+	a.out = make([]int32, len(a.states))
+	for i, s := range a.states {
+		if a.out[i] = s.next; s.found >= 0 {
+			a.out[i] = int32(i)
+		}
+	}
 	return a
 }
 
@@ -95,12 +106,30 @@ func (a *Automaton) link(nodes []node, order []int32) {
 	}
 }
 
-// fill makes the rows of the root and its children.
+// mostRows bounds the rows: 64 to 256 KiB of them.
+const mostRows = 256
+
+// fill makes the classes and the rows.
 func (a *Automaton) fill() {
-	a.rows = make([][256]int32, 1+a.states[0].last-a.states[0].first)
-	for i := range a.rows {
-		for c := range 256 {
-			a.rows[i][c] = a.slow(int32(i), byte(c))
+	classes := [256]bool{}
+	for _, e := range a.edges {
+		classes[e.on] = true
+	}
+	sample := []byte{0} // a byte of each class; class 0 are the bytes in no pattern
+	for c, used := range classes {
+		if !used {
+			sample[0] = byte(c)
+		} else {
+			a.class[c] = uint16(len(sample))
+			sample = append(sample, byte(c))
+		}
+	}
+	a.width = len(sample)
+	a.dense = int32(min(len(a.states), mostRows))
+	a.rows = make([]int32, int(a.dense)*a.width)
+	for i := range a.dense {
+		for class, c := range sample {
+			a.rows[int(i)*a.width+class] = a.slow(i, c)
 		}
 	}
 }
@@ -148,22 +177,23 @@ func (a *Automaton) First(text string) []int32 {
 		return ends
 	}
 	at := int32(0)
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		for int(at) >= len(a.rows) {
-			if to := a.edge(at, c); to > 0 {
-				at = to
-				goto moved
-			}
-			at = a.states[at].fail
-		}
-		at = a.rows[at][c]
-	moved:
-		for hit := at; hit != 0; hit = a.states[hit].next {
-			if p := a.states[hit].found; p >= 0 && ends[p] == Absent {
+	for i := range len(text) {
+		at = a.step(at, text[i])
+		for hit := a.out[at]; hit != 0; hit = a.states[hit].next {
+			if p := a.states[hit].found; ends[p] == Absent {
 				ends[p] = int32(i + 1)
 			}
 		}
 	}
 	return ends
+}
+
+func (a *Automaton) step(at int32, c byte) int32 {
+	for at >= a.dense {
+		if to := a.edge(at, c); to > 0 {
+			return to
+		}
+		at = a.states[at].fail
+	}
+	return a.rows[int(at)*a.width+int(a.class[c])]
 }

@@ -3,7 +3,6 @@
 package scan
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -11,22 +10,38 @@ import (
 // Fold returns s with every letter replaced by the one that stands for all its cases, in the sense of the (?i) flag of
 // regular expressions, so that a substring of folded text is a match in any letter case. ASCII becomes lower case.
 func Fold(s string) string {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return strings.Map(foldRune, s)
-		}
+	at := 0
+	for at < len(s) && s[at] < utf8.RuneSelf && lower(s[at]) == s[at] {
+		at++
 	}
-	return strings.ToLower(s)
+	if at == len(s) {
+		return s
+	}
+	b := make([]byte, at, len(s)+utf8.UTFMax)
+	copy(b, s)
+	for at < len(s) {
+		if c := s[at]; c < utf8.RuneSelf {
+			b = append(b, lower(c))
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[at:])
+		b = utf8.AppendRune(b, foldRune(r))
+		at += size
+	}
+	return string(b)
+}
+
+// lower returns an ASCII letter in lower case, and any other byte as it is.
+func lower(c byte) byte {
+	if c-'A' < 26 {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 func foldRune(r rune) rune {
-	switch {
-	case r < utf8.RuneSelf:
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	case 0x2E80 <= r && r <= 0xA63F, 0xAC00 <= r && r <= 0xD7FF:
+	if 0x2E80 <= r && r <= 0xA63F || 0xAC00 <= r && r <= 0xD7FF {
 		return r // Chinese, Japanese, Korean: no cases, and common in error texts
 	}
 	least := r

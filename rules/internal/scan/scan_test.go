@@ -1,0 +1,132 @@
+package scan
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestFirstAgreesWithIndex(t *testing.T) {
+	letters := rapid.SampledFrom([]string{"a", "b", "ab", "é", "额", "\x00"})
+	text := func(most int) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(letters, 1, most).Draw(t, "s"), "") })
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		patterns := rapid.SliceOfNDistinct(text(6), 0, 40, rapid.ID[string]).Draw(t, "patterns")
+		s := text(60).Draw(t, "text")
+		for i, end := range NewAutomaton(patterns).First(s) {
+			want := Absent
+			if at := strings.Index(s, patterns[i]); at >= 0 {
+				want = int32(at + len(patterns[i]))
+			}
+			if end != want {
+				t.Fatalf("%q in %q ends at %d, want %d", patterns[i], s, end, want)
+			}
+		}
+	})
+}
+
+// More states than rows, every byte in a pattern, patterns inside patterns.
+func TestLargeAutomaton(t *testing.T) {
+	var patterns []string
+	for a := range 256 {
+		for b := range 8 {
+			patterns = append(patterns, string([]byte{byte(a), byte(b), byte(a + b)}))
+		}
+	}
+	patterns = append(patterns, "\x01", "\x01\x02", strings.Repeat("x", 3000))
+	a := NewAutomaton(patterns)
+	text := strings.Repeat("y", 100) + "\x01\x02\x03" + strings.Repeat("x", 3001)
+	for i, end := range a.First(text) {
+		at := strings.Index(text, patterns[i])
+		if (end == Absent) != (at < 0) || at >= 0 && int(end) != at+len(patterns[i]) {
+			t.Errorf("pattern %d ends at %d, is at %d", i, end, at)
+		}
+	}
+	if ends := NewAutomaton(nil).First("x"); len(ends) != 0 {
+		t.Error(ends)
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", ""}, {"quota", "quota"}, {"QUOTA Zz@[", "quota zz@["}, {"额度 ABC", "额度 abc"}, {"\u212Aelvin", "kelvin"}, {"ſ", "s"},
+	} {
+		if got := Fold(c.in); got != c.want {
+			t.Errorf("Fold(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+	for _, pair := range [][2]string{{"ПРЕДЕЛ", "предел"}, {"ΌΡΙΟ", "όριο"}, {"Σ", "ς"}, {"É", "é"}} {
+		if Fold(pair[0]) != Fold(pair[1]) {
+			t.Errorf("%q and %q fold differently", pair[0], pair[1])
+		}
+	}
+}
+
+// Folded texts are equal exactly when a case-insensitive expression says so.
+func TestFoldAgreesWithRegexp(t *testing.T) {
+	for r := rune(1); r < 0x30000; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		upper := strings.ToUpper(string(r))
+		if utf8.RuneCountInString(upper) != 1 || upper == string(r) {
+			continue
+		}
+		if (Fold(upper) == Fold(string(r))) != regexp.MustCompile("(?i)^"+regexp.QuoteMeta(string(r))+"$").MatchString(upper) {
+			t.Errorf("%q and %q", string(r), upper)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for n, want := range map[int]string{-1: "", 0: "", 1: "a", 2: "a", 3: "aé", 4: "aéb", 9: "aéb"} {
+		if got := Cut("aéb", n); got != want {
+			t.Errorf("Cut(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestLiterals(t *testing.T) {
+	for expr, want := range map[string][]string{
+		"(?i)Try Again in ([0-9.]+)s": {"try again in "},
+		"model .* not found":          {" not found"},
+		"(quota|limit) reached":       {" reached"},
+		"(?:quota|limit)s?":           {"quota", "limit"},
+		"(?:quota|x)":                 nil,
+		"(?:abc)?d":                   nil,
+		"(?:abcd)+":                   {"abcd"},
+		"(?:abcd){2,3}":               {"abcd"},
+		"a.b":                         nil,
+		"(":                           nil,
+	} {
+		if got := Literals(expr); !slices.Equal(got, want) {
+			t.Errorf("Literals(%q) = %q, want %q", expr, got, want)
+		}
+	}
+}
+
+// A text that an expression matches holds one of its literals.
+func FuzzLiterals(f *testing.F) {
+	f.Add("(?i)quota|limit[0-9]", "LIMIT9")
+	f.Add("(?i)(a|b)+kelvin", "b\u212AELVIN")
+	f.Fuzz(func(t *testing.T, expr, text string) {
+		if len(expr) > 100 || !utf8.ValidString(text) || !utf8.ValidString(expr) {
+			return
+		}
+		expr = "(?i)" + expr
+		re, err := regexp.Compile(expr)
+		literals := Literals(expr)
+		if err != nil || literals == nil || !re.MatchString(text) {
+			return
+		}
+		folded := Fold(text)
+		if !slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(folded, l) }) {
+			t.Fatalf("%q matches %q, which has none of %q", expr, text, literals)
+		}
+	})
+}
