@@ -77,9 +77,38 @@ func (c *conn) loop() {
 
 var errBad = errors.New("bad request")
 
+// framing is what the headers say about the body.
+type framing struct {
+	length          int
+	chunked, expect bool
+}
+
+// read reads one request.
 func (c *conn) read() error {
 	r := &c.req
 	*r = request{}
+	if err := c.readLine(r); err != nil {
+		return err
+	}
+	f, err := c.readHeaders(r)
+	if err != nil {
+		return err
+	}
+	if f.expect {
+		c.bw.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
+		c.bw.Flush()
+	}
+	c.body = c.body[:0]
+	if f.chunked {
+		err = c.takeChunks()
+	} else {
+		err = c.take(f.length)
+	}
+	r.body = c.body
+	return err
+}
+
+func (c *conn) readLine(r *request) error {
 	l, err := c.br.ReadSlice('\n')
 	if err != nil {
 		return err
@@ -91,22 +120,25 @@ func (c *conn) read() error {
 	}
 	path, query, _ := bytes.Cut(u, []byte("?"))
 	r.method, r.path, r.rawQuery = c.intern(m), c.intern(path), c.intern(query)
-	length, chunked, expect := 0, false, false
+	return nil
+}
+
+func (c *conn) readHeaders(r *request) (f framing, err error) {
 	for {
 		l, err := c.br.ReadSlice('\n')
 		if err != nil {
-			return err
+			return f, err
 		}
 		l = bytes.TrimRight(l, "\r\n")
 		if len(l) == 0 {
-			break
+			return f, nil
 		}
 		k, v, _ := bytes.Cut(l, []byte(":"))
 		is := func(name string) bool { return len(k) == len(name) && strings.EqualFold(string(k), name) }
 		switch v = bytes.TrimSpace(v); {
 		case is("content-length"):
-			if length, err = strconv.Atoi(string(v)); err != nil || length < 0 || length > 64<<20 {
-				return errBad
+			if f.length, err = strconv.Atoi(string(v)); err != nil || f.length < 0 || f.length > 64<<20 {
+				return f, errBad
 			}
 		case is("authorization"):
 			r.key = c.intern(bytes.TrimPrefix(v, []byte("Bearer ")))
@@ -115,43 +147,32 @@ func (c *conn) read() error {
 		case is("x-mock"):
 			r.mock = c.intern(v)
 		case is("transfer-encoding"):
-			chunked = true
+			f.chunked = true
 		case is("expect"):
-			expect = true
+			f.expect = true
 		case is("connection"):
 			r.closing = strings.EqualFold(string(v), "close")
 		}
 	}
-	if expect {
-		c.bw.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
-		c.bw.Flush()
-	}
-	c.body = c.body[:0]
-	if chunked {
-		for {
-			l, err := c.br.ReadSlice('\n')
-			if err != nil {
-				return err
-			}
-			n, err := strconv.ParseInt(string(bytes.TrimSpace(l)), 16, 32)
-			if err != nil {
-				return errBad
-			}
-			if err := c.take(int(n)); err != nil {
-				return err
-			}
-			if _, err := c.br.Discard(2); err != nil {
-				return err
-			}
-			if n == 0 {
-				break
-			}
+}
+
+func (c *conn) takeChunks() error {
+	for {
+		l, err := c.br.ReadSlice('\n')
+		if err != nil {
+			return err
 		}
-	} else if err := c.take(length); err != nil {
-		return err
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(l)), 16, 32)
+		if err != nil {
+			return errBad
+		}
+		if err := c.take(int(n)); err != nil {
+			return err
+		}
+		if _, err := c.br.Discard(2); err != nil || n == 0 {
+			return err
+		}
 	}
-	r.body = c.body
-	return nil
 }
 
 func (c *conn) take(n int) error {
