@@ -1,0 +1,72 @@
+package manage
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/weirgate/weir/host/catalog"
+)
+
+// The methods of the table.
+const (
+	get    = http.MethodGet
+	post   = http.MethodPost
+	put    = http.MethodPut
+	patch  = http.MethodPatch
+	remove = http.MethodDelete
+)
+
+// endpoints is the table from which routes, access and description come. A path holds at most one variable.
+func endpoints() []endpoint {
+	paged := []string{"limit", "offset"}
+	return []endpoint{
+		{method: get, path: "/healthz", needs: open, summary: "The process is up", answer: okAnswer{}, serve: healthz},
+		{method: get, path: "/readyz", needs: open, summary: "Requests can be served, or what is missing", answer: readiness{}, serve: readyz},
+		{method: get, path: "/metrics", needs: metrics, summary: "Metrics for Prometheus", serve: scrapeMetrics},
+		{method: get, path: "/api/monitoring/health", needs: open, summary: "Health; in full with a key", answer: fullHealth{}, serve: monitoringHealth},
+		{method: get, path: "/api/openapi.json", needs: read, summary: "This description", serve: describe},
+		{method: get, path: "/api/status", needs: read, summary: "What weir status prints", answer: statusAnswer{}, serve: getStatus},
+
+		{method: get, path: "/api/catalog/providers", needs: read, summary: "The catalogue of providers", query: paged, answer: providerList{}, serve: listProviders},
+		{method: post, path: "/api/catalog/providers", needs: write, changes: true, summary: "Add a provider, or change fields of a built-in one", status: 201, body: catalog.ProviderInput{}, answer: Provider{}, serve: createProvider},
+		{method: get, path: "/api/catalog/providers/{id}", needs: read, summary: "One provider", answer: Provider{}, serve: getProvider},
+		{method: put, path: "/api/catalog/providers/{id}", needs: write, changes: true, summary: "Replace the operator's entry of a provider", body: catalog.ProviderInput{}, answer: Provider{}, serve: replaceProvider},
+		{method: remove, path: "/api/catalog/providers/{id}", needs: write, changes: true, summary: "Remove the operator's entry of a provider", answer: okAnswer{}, serve: deleteProvider},
+
+		{method: get, path: "/api/providers", needs: read, summary: "Connections", query: append([]string{"provider"}, paged...), answer: connectionList{}, serve: listConnections},
+		{method: post, path: "/api/providers", needs: write, changes: true, summary: "Add a connection", status: 201, body: catalog.ConnectionInput{}, answer: connectionAnswer{}, serve: createConnection},
+		{method: get, path: "/api/providers/{id}", needs: read, summary: "One connection", query: []string{"explain"}, answer: connectionAnswer{}, serve: getConnection},
+		{method: put, path: "/api/providers/{id}", needs: write, changes: true, summary: "Replace a connection; credentials stay when absent", body: catalog.ConnectionInput{}, answer: connectionAnswer{}, serve: replaceConnection},
+		{method: patch, path: "/api/providers/{id}", needs: write, changes: true, summary: "Change fields of a connection; null clears", body: catalog.ConnectionInput{}, answer: connectionAnswer{}, serve: patchConnection},
+		{method: remove, path: "/api/providers/{id}", needs: write, changes: true, summary: "Delete a connection with its state", answer: okAnswer{}, serve: deleteConnection},
+		{method: post, path: "/api/providers/{id}/test", needs: write, summary: "Call the provider once with this connection", answer: TestResult{}, serve: testConnection},
+		{method: post, path: "/api/providers/{id}/reset", needs: write, summary: "Clear a connection's terminal state, cooldown and errors", answer: resetAnswer{}, serve: resetConnection},
+
+		{method: get, path: "/api/combos", needs: read, summary: "Combos", query: paged, answer: comboList{}, serve: listCombos},
+		{method: post, path: "/api/combos", needs: write, changes: true, summary: "Add a combo", status: 201, body: catalog.ComboInput{}, answer: Combo{}, serve: createCombo},
+		{method: get, path: "/api/combos/{name}", needs: read, summary: "One combo", answer: Combo{}, serve: getCombo},
+		{method: put, path: "/api/combos/{name}", needs: write, changes: true, summary: "Make a combo, or replace it", body: catalog.ComboInput{}, answer: Combo{}, serve: replaceCombo},
+		{method: remove, path: "/api/combos/{name}", needs: write, changes: true, summary: "Delete a combo", answer: okAnswer{}, serve: deleteCombo},
+
+		{method: get, path: "/api/models/alias", needs: read, summary: "Aliases of models", answer: aliasList{}, serve: listAliases},
+		{method: put, path: "/api/models/alias", needs: write, changes: true, summary: "Make an alias, or point it elsewhere", body: catalog.AliasInput{}, answer: aliasList{}, serve: putAlias},
+		{method: remove, path: "/api/models/alias", needs: write, changes: true, summary: "Delete an alias", query: []string{"alias"}, answer: okAnswer{}, serve: deleteAlias},
+
+		{method: get, path: "/api/keys", needs: read, summary: "API keys of clients", query: paged, answer: keyList{}, serve: listKeys},
+		{method: post, path: "/api/keys", needs: write, changes: true, summary: "Make a key; its text is in this answer only", status: 201, body: catalog.KeyInput{}, answer: Key{}, serve: createKey},
+		{method: get, path: "/api/keys/{id}", needs: read, summary: "One key", answer: Key{}, serve: getKey},
+		{method: patch, path: "/api/keys/{id}", needs: write, changes: true, summary: "Change fields of a key; null clears", body: catalog.KeyInput{}, answer: Key{}, serve: patchKey},
+		{method: remove, path: "/api/keys/{id}", needs: write, changes: true, summary: "Revoke a key", answer: okAnswer{}, serve: deleteKey},
+		{method: post, path: "/api/keys/{id}/regenerate", needs: write, changes: true, summary: "Give a key a new text; the old one ends", answer: Key{}, serve: regenerateKey},
+
+		{method: get, path: "/api/settings", needs: read, summary: "General settings", query: []string{"explain"}, answer: json.RawMessage{}, serve: getSettings},
+		{method: patch, path: "/api/settings", needs: write, changes: true, summary: "Change general settings", body: json.RawMessage{}, answer: json.RawMessage{}, serve: patchGeneral},
+		{method: get, path: "/api/resilience", needs: read, summary: "Settings of the resilience", query: []string{"explain"}, answer: json.RawMessage{}, serve: getResilience},
+		{method: patch, path: "/api/resilience", needs: write, changes: true, summary: "Change settings of the resilience", body: json.RawMessage{}, answer: json.RawMessage{}, serve: patchResilience},
+		{method: post, path: "/api/resilience/explain", needs: read, summary: "Where a request would go, and what is left out by which gate", body: explainBody{}, answer: explanation{}, serve: explain},
+
+		{method: get, path: "/api/events", needs: read, summary: "The journal; as text/event-stream a live feed", query: []string{"after", "kind", "provider", "connectionId", "limit"}, answer: eventList{}, serve: listEvents},
+		{method: get, path: "/api/plugins", needs: read, summary: "Plugins", query: paged, answer: pluginList{}, serve: listPlugins},
+		{method: get, path: "/api/plugins/{name}", needs: read, summary: "One plugin with its manifest", answer: shownPlugin{}, serve: getPlugin},
+	}
+}

@@ -1,0 +1,69 @@
+package manage
+
+import (
+	"encoding/json"
+
+	"github.com/weirgate/weir/host/plugin"
+)
+
+// shownPlugin is a plugin as the API shows it (PLG-15): the runtime's status, times as OBJ-1 wants them.
+type shownPlugin struct {
+	plugin.Status
+	LoadedAt *string         `json:"loadedAt"`
+	Shadow   *struct{}       `json:"shadow"` // null until there are comparisons
+	Manifest json.RawMessage `json:"manifest,omitempty"`
+}
+
+type pluginList struct {
+	Plugins []shownPlugin `json:"plugins"`
+	Total   int           `json:"total"`
+}
+
+func listPlugins(s *Server, c *call) (any, error) {
+	p, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	all := s.ports.Plugins()
+	a := pluginList{Plugins: []shownPlugin{}, Total: len(all)}
+	for _, one := range cut(all, p) {
+		a.Plugins = append(a.Plugins, shownPlugin{Status: one, LoadedAt: stamp(one.LoadedAt)})
+	}
+	return a, nil
+}
+
+// getPlugin shows the plugin of that name with its manifest: of several the one that is active (PLG-16).
+func getPlugin(s *Server, c *call) (any, error) {
+	var found *plugin.Status
+	for _, one := range s.ports.Plugins() {
+		if one.Name == c.id && (found == nil || one.State == plugin.StateActive) {
+			found = &one
+		}
+	}
+	if found == nil {
+		return nil, notFound("plugin", c.id)
+	}
+	shown := shownPlugin{Status: *found, LoadedAt: stamp(found.LoadedAt)}
+	if json.Valid(found.Manifest) {
+		shown.Manifest = json.RawMessage(found.Manifest)
+	}
+	return shown, nil
+}
+
+func (s *Server) pluginStatus() pluginStatus {
+	a := pluginStatus{Rejected: []rejectedPlugin{}}
+	for _, one := range s.ports.Plugins() {
+		switch {
+		case one.State == "quarantined":
+			a.Quarantined++
+		case one.State == plugin.StateActive && one.Mode == "shadow":
+			a.Shadow++
+		case one.State == plugin.StateActive:
+			a.Active++
+		}
+		if one.Fault != nil { // also while an older version is active
+			a.Rejected = append(a.Rejected, rejectedPlugin{one.Name, one.Fault.Step, one.Fault.Message})
+		}
+	}
+	return a
+}

@@ -1,0 +1,122 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/record"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/store"
+)
+
+// Ports are what management asks of its host. All functions are safe for concurrent use. Those under "may be nil" may be.
+type Ports struct {
+	AdminKey  string // empty: only client keys with a management scope open management
+	Listener  Listener
+	Inference []Route // described beside management's own (OBS-7)
+
+	Now       func() time.Time
+	RequestID func() string
+	Random    io.Reader // for ids and keys
+	Log       *slog.Logger
+	Facts     func() Facts
+
+	// Catalog is the snapshot in force.
+	Catalog func() *catalog.Snapshot
+	// Check says what would be wrong with the catalogue if it held the objects of saving in place of stored ones with their
+	// ids. The entries have Saving set; the faults have paths inside of the object.
+	Check func(saving catalog.Input) []document.Fault
+	// Change writes all or none and returns when a snapshot that holds them is in force.
+	Change      func(ctx context.Context, ws ...store.Write) ([]store.Document, error)
+	Documents   store.Documents
+	Sealer      catalog.Sealer
+	StoreHealth func() store.Health
+
+	States States
+	Events Events
+	// Order lists the targets and connections of a route as a request would try them, filters of connections applied.
+	Order   func(r *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target
+	Test    func(ctx context.Context, connectionID string) (TestResult, error)
+	Plugins func() []plugin.Status
+
+	Metrics  http.Handler
+	Profiles http.Handler
+	// Recent sums up the requests of the last minute.
+	Recent func(now time.Time) (total, failed int, p50 time.Duration)
+
+	// May be nil:
+
+	Stopping <-chan struct{}                                      // closed when the host stops, so that feeds end
+	KeyUsed  func(id string) time.Time                            // when a key was last used; zero: never
+	Tested   func(connectionID string) (at time.Time, models int) // the last test of a connection
+}
+
+// Facts are what the host knows about itself.
+type Facts struct {
+	Version       string
+	Started       time.Time
+	Address       string // http://127.0.0.1:8787
+	Demo          bool
+	PluginsLoaded bool
+	ConfigFile    string // empty: none
+	ConfigLoaded  time.Time
+	ConfigFault   string // of the file as it is now, when that is not the one in force (CLI-5)
+}
+
+// States are the machines' views and the operator's actions on them. What an action changes is journaled by the host.
+type States interface {
+	Health(connection string, now time.Time) account.Health
+	// Peek asks the ladder without any effect (OBJ-25).
+	Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal
+	// Reset is the operator's reset (COOL-50); was is the status before.
+	Reset(connection string) (was string)
+	// Forget drops the state of a deleted connection (OBJ-7).
+	Forget(connection string)
+}
+
+// Events is the journal as people read it; *record.Recorder is one.
+type Events interface {
+	Events(ctx context.Context, f record.Filter) (events []store.Event, next store.Seq, err error)
+	Subscribe(after store.Seq) (events <-chan store.Event, cancel func())
+	Last() store.Seq
+}
+
+// check names every port that is missing.
+func (p *Ports) check() error {
+	var missing []error
+	need := func(ok bool, name string) {
+		if !ok {
+			missing = append(missing, errors.New("manage: the port "+name+" is missing"))
+		}
+	}
+	need(p.Now != nil, "Now")
+	need(p.RequestID != nil, "RequestID")
+	need(p.Random != nil, "Random")
+	need(p.Facts != nil, "Facts")
+	need(p.Catalog != nil, "Catalog")
+	need(p.Check != nil, "Check")
+	need(p.Change != nil, "Change")
+	need(p.Documents != nil, "Documents")
+	need(p.Sealer != nil, "Sealer")
+	need(p.StoreHealth != nil, "StoreHealth")
+	need(p.States != nil, "States")
+	need(p.Events != nil, "Events")
+	need(p.Order != nil, "Order")
+	need(p.Test != nil, "Test")
+	need(p.Plugins != nil, "Plugins")
+	need(p.Metrics != nil, "Metrics")
+	need(p.Profiles != nil, "Profiles")
+	need(p.Recent != nil, "Recent")
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(missing...)
+}
