@@ -151,7 +151,10 @@ func (it *item[T]) fault(field, format string, args ...any) {
 		it.faults = append(it.faults, document.Fault{Path: field, Message: message})
 		return
 	}
-	if it.Meta.ManagedBy == ByFile {
+	switch {
+	case it.kind == "alias": // an entry of a map: the whole of it
+		field = ""
+	case it.Meta.ManagedBy == ByFile:
 		field = fileName(it.kind, field)
 	}
 	path := it.Path

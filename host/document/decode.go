@@ -68,6 +68,7 @@ type decoder struct {
 
 var (
 	durationType  = reflect.TypeFor[time.Duration]()
+	timeType      = reflect.TypeFor[time.Time]()
 	jsonReadsType = reflect.TypeFor[json.Unmarshaler]()
 	textReadsType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
@@ -104,6 +105,9 @@ func (d *decoder) value(n *Node, path string, v reflect.Value) {
 	switch {
 	case v.Type() == durationType:
 		d.duration(n, path, v)
+		return
+	case v.Type() == timeType:
+		d.time(n, path, v)
 		return
 	case v.Kind() != reflect.Pointer && v.Addr().Type().Implements(jsonReadsType):
 		d.readsJSON(n, path, v)
@@ -158,6 +162,15 @@ func (d *decoder) duration(n *Node, path string, v reflect.Value) {
 		return
 	}
 	v.SetInt(int64(took))
+}
+
+func (d *decoder) time(n *Node, path string, v reflect.Value) {
+	at, err := time.Parse(time.RFC3339, n.Text)
+	if n.Kind != Text || err != nil {
+		d.fault(n, path, "must be a time such as 2026-01-31T12:00:00Z")
+		return
+	}
+	v.Set(reflect.ValueOf(at))
 }
 
 func (d *decoder) anything(n *Node, path string, v reflect.Value) {

@@ -164,9 +164,10 @@ type millis int64
 
 func TestReadAndNullClears(t *testing.T) {
 	type limits struct {
-		Wait  *millis `json:"waitMs" file:"wait"`
-		Name  string  `json:"name"`
-		Count *int    `json:"count"`
+		Wait  *millis   `json:"waitMs" file:"wait"`
+		Name  string    `json:"name"`
+		Count *int      `json:"count"`
+		At    time.Time `json:"at"`
 	}
 	asDuration := Read(func(n *Node) (millis, error) {
 		d, err := time.ParseDuration(n.Text)
@@ -182,6 +183,14 @@ func TestReadAndNullClears(t *testing.T) {
 	}
 	n, _ = Parse("f", []byte("wait: 20\n"))
 	if faults := n.Decode(&l, Tag("file"), asDuration); len(faults) != 1 || faults[0].String() != "f:1:7: wait: must be a duration such as 30s" {
+		t.Error(faults)
+	}
+	n, _ = Parse("f", []byte("at: 2026-01-31\n"))
+	if faults := n.Decode(&l); len(faults) != 1 || !strings.Contains(faults[0].Message, "must be a time such as") {
+		t.Error(faults)
+	}
+	n, _ = Parse("f", []byte("at: 2026-01-31T12:00:00Z\n"))
+	if faults := n.Decode(&l); len(faults) > 0 || l.At.Day() != 31 {
 		t.Error(faults)
 	}
 	one := 1

@@ -1,0 +1,221 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/settings"
+)
+
+// Load reads the file at path and reports every fault in it: syntax, unknown keys, wrong types, missing variables, values
+// that are not allowed. With a fault there is no File. Faults carry path as it was given.
+func Load(path string, env settings.Lookup) (*File, []document.Fault) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		reason := "cannot be read: " + err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			reason = "does not exist"
+		}
+		return nil, []document.Fault{{File: path, Message: reason}}
+	}
+	return Parse(path, b, env)
+}
+
+// Parse is Load for text that was read already.
+func Parse(path string, text []byte, env settings.Lookup) (*File, []document.Fault) {
+	root, faults := document.Parse(path, text)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	faults = root.ExpandEnv(env)
+	s, more := decode(root)
+	r := &reader{root: root, s: s, faults: append(faults, more...)}
+	f := r.file(path)
+	if len(r.faults) > 0 {
+		slices.SortStableFunc(r.faults, func(a, b document.Fault) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return nil, r.faults
+	}
+	return f, nil
+}
+
+type reader struct {
+	root   *document.Node
+	s      *schema
+	faults []document.Fault
+}
+
+func (r *reader) fault(path, format string, args ...any) {
+	r.faults = append(r.faults, r.root.Fault(path, fmt.Sprintf(format, args...)))
+}
+
+func (r *reader) file(path string) *File {
+	s := r.s
+	f := &File{
+		Path: path, Listen: s.Listen, DataDir: s.DataDir, LogLevel: s.LogLevel, LogFormat: s.LogFormat, ShutdownGrace: s.ShutdownGrace,
+		Plugins: r.plugins(), Input: r.input(path),
+	}
+	for _, check := range []struct{ path, message string }{
+		{"listen", badListen(s.Listen)}, {"log_level", badWord(s.LogLevel, logLevels)}, {"log_format", badWord(s.LogFormat, logFormats)},
+	} {
+		if check.message != "" {
+			r.fault(check.path, "%s", check.message)
+		}
+	}
+	if s.ShutdownGrace != nil && *s.ShutdownGrace < 0 {
+		r.fault("shutdown_grace", "must be 0s or more")
+	}
+	if s.MaxBody != nil {
+		f.MaxBody = *s.MaxBody
+		if f.MaxBody < 1<<10 || f.MaxBody > 1<<30 {
+			r.fault("max_body", "must be 1KiB to 1GiB")
+		}
+	}
+	if s.Store.Reserve != nil {
+		f.StoreReserve = *s.Store.Reserve
+		if f.StoreReserve < minReserve {
+			r.fault("store.reserve", "must be 96MiB or more: the store needs that room to close its files (DATA-6)")
+		}
+	}
+	return f
+}
+
+// input gathers the objects of the catalogue, with the path of each.
+func (r *reader) input(path string) *catalog.Input {
+	s := r.s
+	in := &catalog.Input{
+		Name: path, Root: r.root,
+		Providers: entries("providers", s.Providers), Connections: entries("connections", s.Connections),
+		Combos: entries("combos", s.Combos), Keys: entries("api_keys", s.APIKeys), Settings: settings.Stored{},
+	}
+	for _, alias := range slices.Sorted(maps.Keys(s.Aliases)) {
+		in.Aliases = append(in.Aliases, catalog.Entry[catalog.AliasInput]{
+			Object: catalog.AliasInput{Alias: alias, Model: s.Aliases[alias]}, Meta: catalog.Meta{ManagedBy: catalog.ByFile},
+			Path: document.Join("aliases", alias),
+		})
+	}
+	r.settings(in.Settings, settings.Resilience)
+	r.settings(in.Settings, settings.General)
+	return in
+}
+
+func entries[T any](path string, objects []T) []catalog.Entry[T] {
+	var out []catalog.Entry[T]
+	for i, o := range objects {
+		out = append(out, catalog.Entry[T]{Object: o, Meta: catalog.Meta{ManagedBy: catalog.ByFile}, Path: document.At(path, i)})
+	}
+	return out
+}
+
+// settings reads one of the blocks that hold documents of the API (OBJ-1).
+func (r *reader) settings(into settings.Stored, which settings.Doc) {
+	given, faults := settings.Read(r.root.Member(string(which)), which, string(which))
+	r.faults = append(r.faults, faults...)
+	for _, path := range slices.Sorted(maps.Keys(given)) {
+		at := string(which) + "." + path
+		switch _, twice := into[path]; {
+		case twice:
+			r.fault(at, "is also given in resilience; keep one of them")
+		case string(given[path]) == "null":
+			// as if absent: the file does not own it
+		default:
+			into[path] = given[path]
+		}
+	}
+}
+
+// plugins checks the section. What this version does not have is refused, never ignored.
+func (r *reader) plugins() Plugins {
+	s := &r.s.Plugins
+	p := Plugins{Dir: s.Dir, Modes: s.Modes, RequireExamples: s.RequireExamples, Settings: map[string]PluginSettings{}}
+	for _, name := range slices.Sorted(maps.Keys(s.Modes)) {
+		at := document.Join("plugins.modes", name)
+		switch s.Modes[name] {
+		case "active", "off":
+		case "shadow":
+			r.fault(at, "shadow is not implemented in this version; use active or off")
+		default:
+			r.fault(at, "must be active or off")
+		}
+	}
+	r.notYet("plugins.trust", s.Trust, "open", "locked", "signed")
+	r.notYet("plugins.compile", s.Compile, "inprocess", "child")
+	if len(s.TrustedKeys) > 0 {
+		r.fault("plugins.trusted_keys", "signatures are not implemented in this version; leave the list empty")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
+		p.Settings[name] = r.pluginSettings(document.Join("plugins.settings", name), s.Settings[name])
+	}
+	return p
+}
+
+// notYet allows only the first word; the other words of the specification are refused with a sentence of their own.
+func (r *reader) notYet(path, value, only string, later ...string) {
+	switch {
+	case value == "" || value == only:
+	case slices.Contains(later, value):
+		r.fault(path, "%s is not implemented in this version; use %s", value, only)
+	default:
+		r.fault(path, "must be %s", only)
+	}
+}
+
+func (r *reader) pluginSettings(at string, s pluginSettingsSchema) PluginSettings {
+	out := PluginSettings{Order: s.Order, Grants: Grants{
+		HTTPHosts: s.Grants.HTTP.Hosts, KVBytes: s.Grants.KV.Bytes, Terminate: s.Grants.Terminate, Providers: s.Grants.Providers,
+	}}
+	if len(s.Config) > 0 {
+		b, err := json.Marshal(s.Config)
+		if err != nil {
+			r.fault(at+".config", "cannot be written as JSON")
+		}
+		out.Config = b
+	}
+	r.notYet(at+".on_violation", s.OnViolation, "fail_open", "fail_closed")
+	if s.Merge {
+		r.fault(at+".merge", "true is not implemented in this version; leave it false")
+	}
+	if s.MinConfidence != nil && *s.MinConfidence != 0 {
+		r.fault(at+".min_confidence", "is not implemented in this version; leave it 0")
+	}
+	if len(s.Limits) > 0 {
+		r.fault(at+".limits", "are not implemented in this version; leave them out")
+	}
+	if len(s.Grants.Secrets) > 0 {
+		r.fault(at+".grants.secrets", "are not implemented in this version; leave the list empty")
+	}
+	if s.Grants.KV.Bytes < 0 {
+		r.fault(at+".grants.kv.bytes", "must be 0 or more")
+	}
+	return out
+}
+
+func badListen(addr string) string {
+	if addr == "" {
+		return ""
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if n, nerr := strconv.ParseUint(port, 10, 16); err != nil || nerr != nil || n > 65535 || strings.ContainsAny(host, " /") {
+		return "must be an address such as 127.0.0.1:8787"
+	}
+	return ""
+}
+
+func badWord(word string, allowed []string) string {
+	if word == "" || slices.Contains(allowed, word) {
+		return ""
+	}
+	return "must be one of " + strings.Join(allowed, ", ")
+}
