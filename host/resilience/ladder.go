@@ -119,35 +119,3 @@ func (l *Ladder) Apply(e store.Event) error {
 	}
 	return errors.Join(faults...)
 }
-
-// Snapshot collects the state of all gates by name, in the shape of store.Snapshot.Data. A gate that keeps nothing of
-// its own has no entry.
-func (l *Ladder) Snapshot() (map[string][]byte, error) {
-	all := make(map[string][]byte, len(l.gates))
-	for _, g := range l.gates {
-		b, err := g.Snapshot()
-		if err != nil {
-			return nil, fmt.Errorf("snapshot of gate %s: %w", g.Name(), err)
-		}
-		if b != nil {
-			all[g.Name()] = b
-		}
-	}
-	return all, nil
-}
-
-// Restore hands each gate its part of a snapshot; parts of gates that do not exist are left alone. It restores what it
-// can and reports every part that it could not.
-func (l *Ladder) Restore(all map[string][]byte) error {
-	var faults []error
-	for _, g := range l.gates {
-		b, ok := all[g.Name()]
-		if !ok {
-			continue
-		}
-		if err := g.Restore(b); err != nil {
-			faults = append(faults, fmt.Errorf("restore gate %s: %w", g.Name(), err))
-		}
-	}
-	return errors.Join(faults...)
-}

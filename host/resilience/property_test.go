@@ -20,13 +20,15 @@ import (
 // node is one process: a book, its ladder, and what it journaled.
 type node struct {
 	book    *account.Book
+	gate    *cooldown.Gate // keeps the records
 	ladder  *resilience.Ladder
 	journal []store.Event
 }
 
 func newNode() *node {
 	b := account.NewBook(nil)
-	return &node{book: b, ladder: resilience.NewLadder(terminal.New(b), cooldown.New(b))}
+	g := cooldown.New(b)
+	return &node{book: b, gate: g, ladder: resilience.NewLadder(terminal.New(b), g)}
 }
 
 func (n *node) states() map[string]account.State {
@@ -173,12 +175,12 @@ func TestReplay(t *testing.T) {
 		h := newHistory(rt)
 		steps := rapid.IntRange(1, 40).Draw(rt, "steps")
 		cut := rapid.IntRange(0, steps).Draw(rt, "cut")
-		var snapshot map[string][]byte
+		var snapshot []byte
 		from := 0
 		for i := range steps + 1 {
 			if i == cut {
 				var err error
-				if snapshot, err = h.ladder.Snapshot(); err != nil {
+				if snapshot, err = h.gate.Snapshot(); err != nil {
 					rt.Fatal(err)
 				}
 				from = len(h.journal)
@@ -198,7 +200,7 @@ func TestReplay(t *testing.T) {
 			}
 		}
 		again := newNode()
-		if err := again.ladder.Restore(snapshot); err != nil {
+		if err := again.gate.Restore(snapshot); err != nil {
 			rt.Fatal(err)
 		}
 		events := h.journal[rapid.IntRange(0, from).Draw(rt, "overlap"):]

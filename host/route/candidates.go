@@ -34,13 +34,5 @@ func walk(t *catalog.RouteTarget, key *catalog.Key, yield func(*catalog.Connecti
 
 // allows holds the filters of SEL-1 that need no state. Preferring a connection grants no access to it (SEL-2).
 func allows(t *catalog.RouteTarget, key *catalog.Key, c *catalog.Connection) bool {
-	return c.Active &&
-		(t.Connection == nil || t.Connection.ID == c.ID) &&
-		listed(t.Allowed, c.ID) &&
-		(key == nil || listed(key.AllowedConnections, c.ID)) &&
-		listed(c.Models, t.Model) &&
-		!slices.Contains(c.ExcludedModels, t.Model)
+	return c.Active && t.Permits(c) && (key == nil || key.AllowsConnection(c.ID)) && c.Serves(t.Model)
 }
-
-// listed says whether list names id; an empty list means all.
-func listed(list []string, id string) bool { return len(list) == 0 || slices.Contains(list, id) }

@@ -44,11 +44,11 @@ func TestCandidates(t *testing.T) {
 		{"CMB-1 the target's own list", func(_ *catalog.Provider, rt *catalog.RouteTarget) { rt.Allowed = []string{"b", "a"} }, nil, []string{"a", "b"}},
 		{"SEL-1 excluded models", func(p *catalog.Provider, _ *catalog.RouteTarget) {
 			p.Connections[0].ExcludedModels = []string{"gpt-5"}
-			p.Connections[1].ExcludedModels = []string{"gpt-5-mini"}
+			p.Connections[1].ExcludedModels = []string{"gpt-5-*"}
 		}, nil, []string{"b", "c", "d"}},
 		{"SEL-1 the connection's own models", func(p *catalog.Provider, _ *catalog.RouteTarget) {
 			p.Connections[0].Models = []string{"gpt-5-mini"}
-			p.Connections[3].Models = []string{"gpt-5-mini", "gpt-5"}
+			p.Connections[3].Models = []string{"o*", "gpt-*"}
 		}, nil, []string{"b", "c", "d"}},
 		{"SEL-1 active ones", func(p *catalog.Provider, _ *catalog.RouteTarget) { p.Connections[1].Active = false }, nil, []string{"a", "c", "d"}},
 	}

@@ -157,15 +157,19 @@ func TestRestoreKeepsWhatItCan(t *testing.T) {
 	}
 }
 
-// TestSync looks at every record, and at no connection that is not in the catalog (COOL-52).
-func TestSync(t *testing.T) {
+// TestRenew: a record of unknown credentials is lifted by those of a connection (COOL-52); where nothing is recorded,
+// nothing is written.
+func TestRenew(t *testing.T) {
 	b := account.NewBook(nil)
-	set(b, "c1", account.State{TestStatus: account.Banned})
-	if es := b.Sync(resilience.Moment{Now: start, Catalog: &catalog.Snapshot{}}); es != nil {
+	c := &catalog.Connection{ID: "c1", Provider: "openai", CredentialRevision: 1}
+	if es := b.Renew(moment, c); es != nil {
 		t.Errorf("%+v", es)
 	}
-	c := &catalog.Connection{ID: "c1", Provider: "openai", CredentialRevision: 1}
-	if es := b.Renew(moment, c); len(es) != 1 || es[0].Kind != account.KindCleared {
+	set(b, "c1", account.State{TestStatus: account.Banned})
+	if es := b.Renew(moment, c); len(es) != 1 || es[0].Kind != account.KindCleared || es[0].Provider != "openai" {
+		t.Errorf("%+v", es)
+	}
+	if es := b.Renew(moment, c); es != nil {
 		t.Errorf("%+v", es)
 	}
 }

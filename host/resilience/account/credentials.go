@@ -49,20 +49,9 @@ func mark(c *catalog.Connection) uint16 {
 	return max(1, binary.BigEndian.Uint16(h.Sum(nil)))
 }
 
-// Sync compares the records with the connections of at.Catalog, and lifts the states whose credentials were changed. It
-// is called after a restore and after each swap of the catalog. Without it, the gates still see a new revision when a
-// request comes, but a change that was made while the process was down stays unseen.
-func (b *Book) Sync(at resilience.Moment) []store.Event {
-	var changed []store.Event
-	for id := range b.All() {
-		if c := at.Catalog.Connection(id); c != nil {
-			changed = append(changed, b.Renew(at, c)...)
-		}
-	}
-	return changed
-}
-
-// Renew is Sync for one connection.
+// Renew compares the record of c with its present credentials and lifts a state whose credentials were changed (COOL-52).
+// It is called for each connection after a restore and after each swap of the catalog. Without it, the gates still see a
+// new revision when a request comes, but a change that was made while the process was down stays unseen.
 func (b *Book) Renew(at resilience.Moment, c *catalog.Connection) []store.Event {
 	if s := b.Peek(c.ID); s == nil || s.Resting() || s.Credentials == c.CredentialRevision && s.Mark == mark(c) {
 		return nil

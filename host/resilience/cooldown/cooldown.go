@@ -102,10 +102,19 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 // newest is the generation of a failure that no older cooldown of a connection has to do with.
 const newest = ^uint64(0)
 
-// coolsProvider says whether a rule cools all connections of the provider: scope provider and a length of its own (RUL-8).
+// coolsProvider says whether a rule cools all connections of the provider: scope provider and a length of its own
+// (RUL-8). Refusals and limits of concurrency have lengths of their own, and are counted by account.
 func coolsProvider(o resilience.Outcome) bool {
 	v := o.Verdict
-	return v.Scope == wire.ScopeProvider && v.Cooldown > 0 && v.Reason != wire.ServiceNotRunning && !o.OwnDeadline
+	if v.Scope != wire.ScopeProvider || v.Cooldown <= 0 || v.RequestScoped || o.OwnDeadline {
+		return false
+	}
+	switch v.Reason {
+	case wire.ServiceNotRunning, wire.RequestRejected, wire.ConcurrencyLimited:
+		return false
+	default:
+		return true
+	}
 }
 
 func (g *Gate) fail(at resilience.Moment, t catalog.Target, generation uint64, o resilience.Outcome) []store.Event {

@@ -45,16 +45,15 @@ func (f failure) rejected(s account.State) (account.State, string) {
 func count(all []account.Rejection, model string, now int64) ([]account.Rejection, time.Duration) {
 	n := 1
 	if i := slices.IndexFunc(all, func(r account.Rejection) bool { return r.Model == model }); i >= 0 {
-		r := all[i]
-		if account.Ahead(r.Until, now) {
+		if account.Ahead(all[i].Until, now) {
 			return all, 0
 		}
-		if now-r.At <= rejectionMemory.Milliseconds() {
-			n = r.Count + 1
+		if !forgotten(all[i], now) {
+			n = all[i].Count + 1
 		}
 	}
 	lock := rejectionSteps[min(n, len(rejectionSteps))-1]
-	next, _ := without(all, model)
+	next := without(all, model, now)
 	if len(next) >= maxRejections {
 		next = next[len(next)-maxRejections+1:] // they are in the order of their last refusal
 	}
@@ -62,14 +61,16 @@ func count(all []account.Rejection, model string, now int64) ([]account.Rejectio
 	return next, lock
 }
 
-// without returns all without model, as a copy when it was there and nil when none is left, and whether it was there.
-func without(all []account.Rejection, model string) ([]account.Rejection, bool) {
-	i := slices.IndexFunc(all, func(r account.Rejection) bool { return r.Model == model })
-	if i < 0 {
-		return all, false
+// forgotten says whether a count is too old to go on (COOL-43).
+func forgotten(r account.Rejection, now int64) bool { return now-r.At > rejectionMemory.Milliseconds() }
+
+// without returns all without the count of model and without forgotten ones: a copy, or nil when none is left.
+func without(all []account.Rejection, model string, now int64) []account.Rejection {
+	var rest []account.Rejection
+	for _, r := range all {
+		if r.Model != model && !forgotten(r, now) {
+			rest = append(rest, r)
+		}
 	}
-	if len(all) == 1 {
-		return nil, true
-	}
-	return slices.Delete(slices.Clone(all), i, i+1), true
+	return rest
 }

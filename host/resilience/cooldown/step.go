@@ -94,7 +94,8 @@ func succeeded(s account.State, now int64, generation uint64, t catalog.Target) 
 	if s.Outdated(t.Connection) {
 		return s.For(t.Connection), account.KindCleared
 	}
-	rest, dropped := without(s.Rejected, t.Model)
+	rest := without(s.Rejected, t.Model, now)
+	dropped := len(rest) < len(s.Rejected)
 	s.Rejected = rest
 	if s.Cooling(now) && s.Explicit && s.Fence > generation {
 		if dropped {

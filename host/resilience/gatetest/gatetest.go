@@ -375,12 +375,21 @@ func option(o *resilience.Outcome, arg string) (err error) {
 }
 
 func (p *play) restart() (string, error) {
-	all, err := p.ladder.Snapshot()
-	if err != nil {
-		return "", err
+	all := map[string][]byte{}
+	for _, g := range p.ladder.Gates() {
+		b, err := g.Snapshot()
+		if err != nil {
+			return "", err
+		}
+		all[g.Name()] = b
 	}
 	p.rebuild()
-	return "restarted", p.ladder.Restore(all)
+	for _, g := range p.ladder.Gates() {
+		if err := g.Restore(all[g.Name()]); err != nil {
+			return "", err
+		}
+	}
+	return "restarted", nil
 }
 
 func (p *play) replay() (string, error) {
