@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -411,6 +412,78 @@ func TestEditsAgainstReference(t *testing.T) {
 			if string(s.p.Bytes()) != s.want {
 				t.Fatalf("a payload that is still read changed to %s", s.p.Bytes())
 			}
+		}
+	})
+}
+
+// The tables of FuzzApply: each op, nested and not.
+var tables = [][]wire.Edit{
+	{set("model", `"m2"`)},
+	{set("a.b", "1"), del("messages.*.name"), rename("a", "c"), clamp("c.b", nil, num(0))},
+	{def("b", "[]"), rename("messages.*.a", "messages.*.b"), del("messages.-1"), rename("c", "a.c")},
+}
+
+// Whatever scans can be edited, and the result is what the reference makes of it.
+func FuzzApply(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Add([]byte(` {"messages":[{"name":1,"a":2},3,{"a":1,"a":[]}], "c":{"b":5},"a":null,"model" : "x","model":2} `))
+	editors := make([]*Editor, len(tables))
+	for i, t := range tables {
+		editors[i] = compile(f, t...)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		b, err := Read(bytes.NewReader(text), int64(len(text)), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Scan(); err != nil {
+			if _, err := editors[0].Apply(b); err == nil {
+				t.Fatal("Apply took what Scan refused")
+			}
+			return
+		}
+		for i, e := range editors {
+			p, err := e.Apply(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !json.Valid(p.Bytes()) {
+				t.Fatalf("table %d made %q", i, p.Bytes())
+			}
+			if utf8.Valid(text) {
+				want := decode(text)
+				for _, w := range tables[i] {
+					want = reference(want, w)
+				}
+				if d := cmp.Diff(want, decode(p.Bytes())); d != "" {
+					t.Fatalf("table %d made %q\n%s", i, p.Bytes(), d)
+				}
+			}
+			p.Discard()
+		}
+		if !bytes.Equal(b.Bytes(), text) {
+			t.Fatal("the original changed")
+		}
+	})
+}
+
+// FuzzPath: a path of escaped names gives these names back, and no path breaks anything.
+func FuzzPath(f *testing.F) {
+	for _, s := range []string{"a.b", `a\.b`, `\\`, `*`, `\*.*`, "..", `a\`, ""} {
+		f.Add(s, "x")
+	}
+	f.Fuzz(func(t *testing.T, path, name string) {
+		if _, err := splitPath(nil, path); err == nil {
+			_ = compile(t, del(path))
+		}
+		if path == "" || name == "" {
+			return
+		}
+		parts, err := splitPath(nil, escapePath(path)+"."+escapePath(name))
+		if err != nil || len(parts) != 2 || parts[0].name != path || parts[1].name != name {
+			t.Fatalf("%q, %q: %+v, %v", path, name, parts, err)
 		}
 	})
 }
