@@ -78,7 +78,7 @@ func object(v tree.Value, depth int) finding {
 	for _, name := range []string{"response", "detail"} {
 		if e := v.Key(name); e.Kind == tree.Object || e.Kind == tree.Array {
 			if f := envelope(e, depth+1); f.any() {
-				return f.over(outer)
+				return f.over(finding{message: outer.message, code: outer.code}) // the outer type is the event's
 			}
 		}
 	}

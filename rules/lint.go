@@ -27,7 +27,7 @@ func Lint(t *Table, examples ...wire.Example) []Problem {
 				break
 			}
 		}
-		if r.phase == Normal && !(t.builtin && r.restatement.status == 402) {
+		if r.phase == Normal && !(t.builtin && r.agrees()) {
 			for _, m := range slices.Concat(r.contains, r.all) {
 				if signal := endsAccounts(m); signal != "" {
 					tell("text_contains", CodeMarkerGeneric, "a text with %q has the signal %q, which ends the account whatever this rule says", m, signal)
@@ -43,6 +43,11 @@ func Lint(t *Table, examples ...wire.Example) []Problem {
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Index, b.Index) })
 	return problems
+}
+
+// agrees reports whether the rule restates to what a signal says anyway, or keeps what is there.
+func (r *rule) agrees() bool {
+	return r.restates && (r.restatement.keep || saysPermanent(r.restatement.status))
 }
 
 // endsAccounts returns the credit or ban signal that a marker contains.

@@ -199,6 +199,21 @@ func TestBuiltinCreditRestatement(t *testing.T) {
 	}
 }
 
+func TestLintOfBuiltins(t *testing.T) {
+	const table = `[{"id": "r", "text_contains": ["account has been disabled"], "then": {"restate_status": 403}},
+	 {"id": "k", "text_contains": ["your account has been disabled"], "status": [403], "then": {"keep": true}},
+	 {"id": "bad", "status": [500], "text_contains": ["account has been disabled"], "then": {"restate_status": 503}}]`
+	var got []string
+	for _, p := range rules.Lint(parse(t, rules.Options{Builtin: true}, table)) {
+		if p.Code == rules.CodeMarkerGeneric {
+			got = append(got, p.Rule)
+		}
+	}
+	if diff := cmp.Diff([]string{"bad"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLint(t *testing.T) {
 	table := parse(t, rules.Options{}, `[
 	 {"id": "wide", "providers": ["ac*"], "status": ["400-499"], "text_contains": ["quota", "limit"], "then": {"reason": "quota_exhausted"}},

@@ -44,7 +44,7 @@ func TestEnvelopes(t *testing.T) {
 		{"detail object", `{"detail":{"code":"c"}}`, "", "c", ""},
 		{"detail list", `{"detail":[{"loc":["body"],"msg":"m","type":"missing"}]}`, "m", "", "missing"},
 		{"detail text", `{"detail":"m","status":403,"title":"Forbidden"}`, "m", "", ""},
-		{"Responses", "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"c\",\"message\":\"m\"}}}\n\n", "m", "c", "response.failed"},
+		{"Responses", "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"c\",\"message\":\"m\"}}}\n\n", "m", "c", ""},
 		{"event stream", "event: error\r\ndata: {\"type\":\"error\",\"error\":{\"type\":\"t\",\"message\":\"m\"}}\r\n\r\n", "m", "", "t"},
 		{"event stream after good frames", ": OPENROUTER PROCESSING\n\ndata: {\"id\":\"x\",\"choices\":[]}\n\ndata: {\"error\":{\"code\":502,\"message\":\"m\"},\"choices\":[]}\n\ndata: [DONE]\n", "m", "502", ""},
 		{"cut off", `{"error":{"code":"c","message":"m is lo`, "m is lo", "c", ""},
