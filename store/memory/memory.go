@@ -52,7 +52,7 @@ func New(o Options) *Store {
 	retention := o.Retention.OrDefault()
 	return &Store{
 		now: o.Now, retention: retention,
-		docs: state.NewDocuments(), journal: state.NewJournal(0, retention.Count), locks: state.NewLocks(0, nil),
+		docs: state.NewDocuments(), journal: state.NewJournal(0, retention.Count), locks: state.NewLocks(0),
 	}
 }
 
@@ -141,7 +141,8 @@ func (s *Store) Unlock(ctx context.Context, name string, fence uint64) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	return s.locks.Unlock(name, fence, func() error { return nil })
+	s.locks.Unlock(name, fence)
+	return nil
 }
 
 // Health is always ok; Bytes counts documents and events.

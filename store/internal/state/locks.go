@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,14 +25,9 @@ type Locks struct {
 	held  map[string]Grant
 }
 
-// NewLocks returns locks that are already granted, and a counter that has reached fence.
-func NewLocks(fence uint64, granted []Grant) *Locks {
-	l := &Locks{fence: fence, held: map[string]Grant{}}
-	for _, g := range granted {
-		l.held[g.Name] = g
-		l.fence = max(l.fence, g.Fence)
-	}
-	return l
+// NewLocks returns locks that nobody holds, and a counter that has reached fence.
+func NewLocks(fence uint64) *Locks {
+	return &Locks{fence: fence, held: map[string]Grant{}}
 }
 
 // Lock grants name until now+ttl, and keeps it when keep, called before anybody else can ask, returns nil.
@@ -57,37 +51,25 @@ func (l *Locks) Lock(name string, now time.Time, ttl time.Duration, keep func(Gr
 	return g, nil
 }
 
-// Unlock ends the grant when fence is the present one, and gone returns nil.
-func (l *Locks) Unlock(name string, fence uint64, gone func() error) error {
+// Unlock ends the grant when fence is the present one.
+func (l *Locks) Unlock(name string, fence uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if g, ok := l.held[name]; !ok || g.Fence != fence {
-		return nil
+	if g, ok := l.held[name]; ok && g.Fence == fence {
+		delete(l.held, name)
 	}
-	if err := gone(); err != nil {
-		return err
-	}
-	delete(l.held, name)
-	return nil
 }
 
-// Expire forgets grants that have ended, and returns them.
-func (l *Locks) Expire(now int64) []Grant {
+// Expire forgets grants that have ended.
+func (l *Locks) Expire(now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var ended []Grant
-	for name, g := range l.held {
-		if g.Until <= now {
-			ended = append(ended, g)
-			delete(l.held, name)
-		}
-	}
-	return ended
+	maps.DeleteFunc(l.held, func(_ string, g Grant) bool { return g.Until <= now })
 }
 
-// All returns the counter and every grant.
-func (l *Locks) All() (uint64, []Grant) {
+// Keep calls keep with the fence counter, while nobody is granted anything.
+func (l *Locks) Keep(keep func(fence uint64) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fence, slices.Collect(maps.Values(l.held))
+	return keep(l.fence)
 }
