@@ -84,3 +84,8 @@ func (h redactingHandler) attr(a slog.Attr) slog.Attr {
 	}
 	return slog.Attr{Key: a.Key, Value: v}
 }
+
+// Redacting returns a logger that writes where l does, without the secrets that r knows at that time.
+func Redacting(l *slog.Logger, r *Redactor) *slog.Logger {
+	return slog.New(redactingHandler{l.Handler(), r})
+}
