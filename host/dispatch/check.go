@@ -10,7 +10,6 @@ import (
 
 	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
-	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
@@ -151,30 +150,4 @@ func heard(b []byte) []string {
 		}
 	}
 	return ids
-}
-
-// Candidate is one line of an explanation (OBJ-25): where a request would go, or which gate leaves the target out.
-type Candidate struct {
-	Order   int
-	Target  catalog.Target
-	Refusal *resilience.Refusal // nil: would be tried
-}
-
-// Explain runs the gates for a route without dispatching and without touching any state (OBJ-25).
-func (d *Dispatcher) Explain(s *catalog.Snapshot, rt *catalog.Route, key *catalog.Key) []Candidate {
-	at := resilience.Moment{Now: d.Now(), Catalog: s}
-	set := d.Plugins.Acquire()
-	defer set.Release()
-	var out []Candidate
-	for _, c := range d.explainOrder(rt, key, at.Now) {
-		target := catalog.Target{Provider: c.Provider, Connection: c.Connection, Model: c.Model, Requested: rt.Name}
-		refusal := d.Ladder.Peek(at, target)
-		if refusal == nil {
-			if _, err := set.Executor(c.Provider); err != nil {
-				refusal = &resilience.Refusal{Gate: "executor", Reason: "plugin_unavailable", Wait: resilience.WaitNever}
-			}
-		}
-		out = append(out, Candidate{Order: len(out) + 1, Target: target, Refusal: refusal})
-	}
-	return out
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/weirgate/weir/host/route"
 )
 
-// explainOrder lists every target and connection of a route in the order in which a request would try them.
-func (d *Dispatcher) explainOrder(rt *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target {
+// Order lists every target and connection of a route in the order in which a request would try them, without any effect
+// (OBJ-25).
+func (d *Dispatcher) Order(rt *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target {
 	var out []catalog.Target
 	ordered := route.Order(rt, route.Question{Now: now})
 	for i := range ordered {

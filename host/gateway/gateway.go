@@ -27,6 +27,7 @@ type Options struct {
 	RequestID func() string
 	Observe   func(c *dispatch.Call, t *dispatch.Trail) // counts one finished call; must not block
 	KeyUsed   func(k *catalog.Key, now time.Time)       // must not block
+	Heard     func(connection string) []string          // model ids that a connection's last test heard (OBJ-11)
 	MaxBody   int64                                     // bytes after decoding; default 32 MiB (SEC-4)
 	BodyTime  time.Duration                             // for a client to send its body; default 2 min (SEC-4)
 	Loopback  bool                                      // the listener is loopback: inference may be open (SEC-2)

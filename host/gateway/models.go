@@ -25,12 +25,39 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, d, *failure, id)
 		return
 	}
-	names := s.ModelNames(key)
+	names := g.withHeard(s, key, s.ModelNames(key))
 	entries := make([]entry, 0, len(names))
 	for _, name := range names {
 		entries = append(entries, entryOf(s, name))
 	}
 	g.send(w, id, list(d, entries, r.URL.Query()))
+}
+
+// withHeard adds what the tests of connections heard, for providers that pass any model through (OBJ-11).
+func (g *Gateway) withHeard(s *catalog.Snapshot, key *catalog.Key, names []string) []string {
+	if g.o.Heard == nil {
+		return names
+	}
+	known := make(map[string]bool, len(names))
+	for _, n := range names {
+		known[n] = true
+	}
+	var more []string
+	for _, p := range s.Providers {
+		for _, c := range p.Connections {
+			if !p.Passthrough || (key != nil && !key.AllowsConnection(c.ID)) {
+				continue
+			}
+			for _, id := range g.o.Heard(c.ID) {
+				if name := p.ID + "/" + id; !known[name] && c.Serves(id) && allows(key, name) {
+					known[name] = true
+					more = append(more, name)
+				}
+			}
+		}
+	}
+	slices.Sort(more)
+	return append(names, more...)
 }
 
 // model answers GET /v1/models/{model}.

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/weirgate/weir/host/catalog"
+)
+
+// Ready describes the gateway that Start brought up.
+func (h *Host) Ready() Ready {
+	s := h.catalog.Current()
+	r := Ready{Address: h.Addr(), Providers: len(s.Providers)}
+	for c := range s.Connections() {
+		if c.Active {
+			r.Connections++
+		}
+	}
+	for _, p := range h.plugins.List() {
+		if p.State == "active" {
+			r.Plugins++
+		}
+	}
+	r.Curl = h.curl(s)
+	return r
+}
+
+// curl is a command line that works as printed: a chat request when there is a model to ask, else the list of models.
+func (h *Host) curl(s *catalog.Snapshot) string {
+	auth := ""
+	if s.NeedKey() || !h.loopback() {
+		auth = ` -H "authorization: Bearer $WEIR_CLIENT_KEY"`
+	}
+	model := firstModel(s)
+	if model == "" {
+		return fmt.Sprintf("curl -s http://%s/v1/models%s", h.Addr(), auth)
+	}
+	body, err := json.Marshal(map[string]any{
+		"model": model, "messages": []map[string]string{{"role": "user", "content": "Hello, Weir!"}},
+	})
+	if err != nil { // strings always encode
+		body = []byte("{}")
+	}
+	return fmt.Sprintf("curl -s http://%s/v1/chat/completions%s -H 'content-type: application/json' -d '%s'", h.Addr(), auth, body)
+}
+
+// firstModel prefers the demo's, which needs nothing.
+func firstModel(s *catalog.Snapshot) string {
+	if p := s.Provider(catalog.DemoProvider); p != nil && len(p.Connections) > 0 {
+		return catalog.DemoProvider + "/echo"
+	}
+	if names := s.ModelNames(nil); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}

@@ -1,0 +1,158 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/config"
+	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/store"
+)
+
+// fileState is one reading of the configuration file. Immutable.
+type fileState struct {
+	file     *config.File // nil: there is none
+	input    *catalog.Input
+	loadedAt time.Time
+	stamp    stamp
+}
+
+// stamp tells one state of the file from another.
+type stamp struct {
+	size    int64
+	changed time.Time
+}
+
+func (h *Host) loadFile() (*fileState, error) {
+	fs := &fileState{loadedAt: h.o.Now()}
+	if h.o.ConfigFile == "" {
+		return fs, nil
+	}
+	fs.stamp = stampOf(h.o.ConfigFile)
+	f, faults := config.Load(h.o.ConfigFile, h.o.Env)
+	if len(faults) > 0 {
+		return nil, faultList(faults)
+	}
+	fs.file, fs.input = f, f.Input
+	return fs, nil
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.Size(), info.ModTime()}
+}
+
+func (fs *fileState) modes() map[string]string {
+	if fs.file == nil {
+		return nil
+	}
+	return fs.file.Plugins.Modes
+}
+
+func (fs *fileState) requireExamples() bool { return fs.file != nil && fs.file.Plugins.RequireExamples }
+
+func (fs *fileState) pluginSettings() map[string]plugin.Settings {
+	out := map[string]plugin.Settings{}
+	if fs.file == nil {
+		return out
+	}
+	for name, s := range fs.file.Plugins.Settings {
+		out[name] = plugin.Settings{
+			Order: s.Order, Config: s.Config,
+			Grants: plugin.Grants{
+				HTTPHosts: s.Grants.HTTPHosts, KVBytes: s.Grants.KVBytes, Terminate: s.Grants.Terminate, Providers: s.Grants.Providers,
+			},
+		}
+	}
+	return out
+}
+
+// Reload reads the configuration file again and puts it in force, all or nothing: with any fault nothing changes, and the
+// error lists every fault with line and column (CLI-5). What only a start can change (listen, data_dir, store) is reported in
+// the log.
+func (h *Host) Reload(ctx context.Context) error {
+	h.reloading.Lock()
+	defer h.reloading.Unlock()
+	fs, err := h.loadFile()
+	if err == nil {
+		err = h.rebuild(ctx, fs)
+	}
+	if err != nil {
+		h.fault.Store(&configFault{text: err.Error(), at: h.o.Now(), stamp: stampOf(h.o.ConfigFile)})
+		h.record.Append(store.Event{Kind: "config.rejected", Key: h.o.ConfigFile, Data: jsonObject("fault", h.redact.Text(err.Error()))})
+		return err
+	}
+	h.fault.Store(nil)
+	h.plugins.Configure(ctx, fs.modes(), fs.pluginSettings())
+	h.record.Append(store.Event{Kind: "config.reloaded", Key: h.o.ConfigFile, Data: jsonObject("file", h.o.ConfigFile)})
+	h.warnAboutRestart(fs)
+	return nil
+}
+
+// configFault is why the last reading of the file was not put in force.
+type configFault struct {
+	text  string
+	at    time.Time
+	stamp stamp
+}
+
+// warnAboutRestart names what the file asks for and only a start can do.
+func (h *Host) warnAboutRestart(fs *fileState) {
+	p, faults := config.Resolve(config.Flags{Data: h.o.DataDir, Listen: h.o.Listen, Plugins: h.o.PluginsDir}, h.o.Env, fs.file)
+	if len(faults) > 0 {
+		return
+	}
+	for what, differs := range map[string]bool{
+		"listen": p.Listen != h.process.Listen, "data_dir": p.DataDir != h.process.DataDir, "store.reserve": p.Reserve != h.process.Reserve,
+		"plugins.dir": p.PluginsDir != h.process.PluginsDir, "max_body": p.MaxBody != h.process.MaxBody,
+	} {
+		if differs {
+			h.o.Log.Warn("the configuration file changed a value that only a restart puts in force", "field", what)
+		}
+	}
+}
+
+// filePoll is how often the configuration file is looked at. A look is one system call, and unlike an event it also sees
+// mounted and linked files change.
+const filePoll = time.Second
+
+// watchFile reloads the file when it changed and has then been still for one look.
+func (h *Host) watchFile(ctx context.Context) {
+	if h.o.ConfigFile == "" {
+		return
+	}
+	tick := time.NewTicker(filePoll)
+	defer tick.Stop()
+	tried := h.file.Load().stamp
+	last := tried
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := stampOf(h.o.ConfigFile)
+		if still := now == last; !still || now == tried {
+			last = now
+			continue
+		}
+		tried = now
+		if now == h.file.Load().stamp {
+			continue
+		}
+		if err := h.Reload(ctx); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return
+			}
+			h.o.Log.Error("the changed configuration file was not put in force; the one before stays", "fault", err.Error())
+			continue
+		}
+		h.o.Log.Info("the changed configuration file is in force", "file", h.o.ConfigFile)
+	}
+}

@@ -1,0 +1,240 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/config"
+	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/host/gateway"
+	"github.com/weirgate/weir/host/manage"
+	"github.com/weirgate/weir/host/observe"
+	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/record"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/cooldown"
+	"github.com/weirgate/weir/host/resilience/terminal"
+	"github.com/weirgate/weir/host/upstream"
+	"github.com/weirgate/weir/host/vault"
+	"github.com/weirgate/weir/store"
+)
+
+// Host is one gateway. Make it with New; all methods are safe for concurrent use, Start and Stop are called once each.
+type Host struct {
+	o       Options
+	process config.Options
+	redact  *observe.Redactor
+	metrics *observe.Metrics
+	ids     *observe.RequestIDs
+
+	store    store.Store
+	ownStore bool
+	vault    *vault.Vault
+	record   *record.Recorder
+	book     *account.Book
+	ladder   *resilience.Ladder
+	notes    *notes
+	plugins  *plugin.Runtime
+	catalog  *catalog.Registry
+	refresh  *refresher
+	dispatch *dispatch.Dispatcher
+	client   *upstream.Client
+	handler  http.Handler
+
+	file       atomic.Pointer[fileState]
+	fault      atomic.Pointer[configFault]
+	discovered []catalog.ConnectionInput
+	building   sync.Mutex // one snapshot is built at a time
+	reloading  sync.Mutex // one reload at a time
+
+	life     context.Context //nolint:containedctx // of the background goroutines, from New to Stop
+	end      context.CancelFunc
+	jobs     sync.WaitGroup
+	mu       sync.Mutex
+	server   *http.Server // guarded by mu
+	listener net.Listener // guarded by mu
+	stopping atomic.Bool
+	stopped  chan struct{} // closed when Stop begins
+	started  time.Time
+}
+
+// New wires a gateway and restores its state; nothing is served before Start, except through Handler. With an error, whatever
+// was opened is closed again. The error names the thing and the mend; faults of the configuration file carry line and column.
+func New(ctx context.Context, o Options) (*Host, error) {
+	h := &Host{o: o.withDefaults(), redact: &observe.Redactor{}, stopped: make(chan struct{})}
+	h.started = h.o.Now()
+	h.o.Log = observe.Redacting(h.o.Log, h.redact)
+	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := h.assemble(ctx); err != nil {
+		return nil, errors.Join(err, h.close(ctx))
+	}
+	return h, nil
+}
+
+// assemble brings the parts up in the order in which they need each other.
+func (h *Host) assemble(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		h.readFile, h.openStore, h.startPlugins, h.firstSnapshot, h.restoreState, h.wire,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFile loads the configuration file and settles what the process runs with (CFG-6).
+func (h *Host) readFile(context.Context) error {
+	fs, err := h.loadFile()
+	if err != nil {
+		return err
+	}
+	h.file.Store(fs)
+	p, faults := config.Resolve(config.Flags{
+		Data: h.o.DataDir, Listen: h.o.Listen, Plugins: h.o.PluginsDir,
+	}, h.o.Env, fs.file)
+	if len(faults) > 0 && !(h.o.Listen == NoListener && len(faults) == 1 && faults[0].Path == "--listen") {
+		return faultList(faults)
+	}
+	h.process = p
+	return nil
+}
+
+// startPlugins loads the built-in plugins and the folder, so that the first snapshot knows their providers.
+func (h *Host) startPlugins(ctx context.Context) error {
+	builtins, err := builtinPlugins()
+	if err != nil {
+		return err
+	}
+	cache := ""
+	if h.keepsFiles() {
+		cache = filepath.Join(h.process.DataDir, "cache")
+	}
+	fs := h.file.Load()
+	h.plugins = plugin.New(plugin.Options{
+		Version: h.o.Version, Builtins: builtins, Dir: h.process.PluginsDir, CacheDir: cache, Log: h.o.Log, Now: h.o.Now,
+		Modes: fs.modes(), Settings: fs.pluginSettings(), RequireExamples: fs.requireExamples(), Demo: h.o.Demo,
+		OnChange: h.pluginsChanged, OnEvent: h.pluginEvent,
+	})
+	return h.plugins.Start(ctx)
+}
+
+// firstSnapshot builds the catalogue; a fault in the file ends the start with every fault.
+func (h *Host) firstSnapshot(ctx context.Context) error {
+	if h.o.DiscoverLocal {
+		h.discovered = discoverLocal(ctx, h.o.Log)
+	}
+	h.catalog = &catalog.Registry{}
+	stored, last, err := h.loadStored(ctx)
+	if err != nil {
+		return err
+	}
+	next, faults := h.build(h.file.Load(), stored)
+	if len(faults) > 0 {
+		return faultList(faults)
+	}
+	h.catalog.Swap(next)
+	h.refresh = newRefresher(last)
+	for _, w := range next.Warnings {
+		h.o.Log.Warn(w)
+	}
+	for _, name := range next.Found {
+		h.o.Log.Info("a connection was made from the environment", "variable", name)
+	}
+	return nil
+}
+
+// restoreState makes the gates and gives them back what they knew (OV-5).
+func (h *Host) restoreState(ctx context.Context) error {
+	h.book = account.NewBook(func(text string) { h.o.Log.Warn(text) })
+	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book))
+	h.record = record.New(record.Options{Store: h.store, Gates: snapshotters(h.ladder), Log: h.o.Log, Now: h.o.Now})
+	if err := h.record.Restore(ctx); err != nil {
+		return fmt.Errorf("restore the resilience state: %w", err)
+	}
+	h.record.Start()
+	h.client = upstream.NewClient(upstream.Options{ConnectTimeout: h.catalog.Current().Settings.ConnectTimeout})
+	h.metrics = h.newMetrics()
+	h.dispatch = dispatch.New(dispatch.Options{
+		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.record.Append, Meter: h.metrics,
+		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,
+	})
+	h.putInForce(nil, h.catalog.Current())
+	return nil
+}
+
+func snapshotters(l *resilience.Ladder) []record.Snapshotter {
+	var out []record.Snapshotter
+	for _, g := range l.Gates() {
+		out = append(out, g)
+	}
+	return out
+}
+
+// wire makes the handler and starts following the store.
+func (h *Host) wire(context.Context) error {
+	ids, err := observe.NewRequestIDs(rand.Reader)
+	if err != nil {
+		return err
+	}
+	h.ids = ids
+	m, err := manage.New(h.ports())
+	if err != nil {
+		return err
+	}
+	r := mux.NewRouter().SkipClean(true).UseEncodedPath()
+	gateway.New(gateway.Options{
+		Snapshot: h.catalog.Current, Dispatch: h.dispatch, RequestID: ids.Next, Observe: h.observed, KeyUsed: h.notes.use, Heard: h.notes.heard,
+		MaxBody: h.process.MaxBody, Loopback: h.loopback(), Listen: h.process.Listen, Now: h.o.Now, Log: h.o.Log,
+	}).Mount(r)
+	for _, prefix := range manage.Prefixes() {
+		r.PathPrefix(prefix).Handler(m.Handler())
+	}
+	r.NotFoundHandler = m.Handler()
+	h.handler = r
+	h.background(h.follow)
+	h.background(h.rebuildOnChange)
+	h.background(h.watchFile)
+	h.background(h.notes.keep)
+	return nil
+}
+
+// background runs a job until Stop.
+func (h *Host) background(job func(context.Context)) {
+	h.jobs.Go(func() { job(h.life) })
+}
+
+// Handler answers every request of the gateway, for a program that has its own listener. Use it with Options.Listen set to
+// NoListener.
+func (h *Host) Handler() http.Handler { return h.handler }
+
+// loopback says whether only this machine reaches the gateway, so that inference may be open without a key (SEC-2).
+func (h *Host) loopback() bool {
+	if h.o.Listen == NoListener {
+		return true
+	}
+	host, _, err := net.SplitHostPort(h.process.Listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// keepsFiles says whether there is a data folder.
+func (h *Host) keepsFiles() bool { return h.o.Store == nil || h.o.DataDir != "" }

@@ -1,0 +1,112 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/weirgate/weir/host/manage"
+	"github.com/weirgate/weir/host/vault"
+)
+
+// Start opens the listener and serves. An address beyond loopback without any client key is refused (SEC-2).
+func (h *Host) Start(ctx context.Context) error {
+	if h.o.Listen == NoListener {
+		return nil
+	}
+	if !h.loopback() && !h.catalog.Current().NeedKey() {
+		return fmt.Errorf("%s is reachable from other machines and there is no client key, so anybody could spend your accounts; "+
+			"run `weir serve` on 127.0.0.1 and make one with `weir keys create`, or set WEIR_CLIENT_KEY", h.process.Listen)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", h.process.Listen)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{
+		Handler: h.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: nil, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	h.mu.Lock()
+	h.server, h.listener = srv, ln
+	h.mu.Unlock()
+	if h.keepsFiles() {
+		if err := vault.WriteAddr(h.process.DataDir, ln.Addr().String()); err != nil {
+			return errors.Join(err, ln.Close())
+		}
+	}
+	h.jobs.Go(func() {
+		if err := srv.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			h.o.Log.Error("the listener failed", "error", err.Error())
+		}
+	})
+	return nil
+}
+
+// Addr is the address that Start listens on; before it, the one that was asked for.
+func (h *Host) Addr() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listener == nil {
+		return h.process.Listen
+	}
+	return h.listener.Addr().String()
+}
+
+// Stop refuses new connections, lets running requests end for up to the shutdown grace, streams included, then ends them,
+// flushes the store and closes everything (CLI-4). After it no goroutine of the host runs.
+func (h *Host) Stop(ctx context.Context) error {
+	if !h.stopping.CompareAndSwap(false, true) {
+		return nil
+	}
+	close(h.stopped)
+	h.mu.Lock()
+	srv := h.server
+	h.mu.Unlock()
+	if srv != nil {
+		grace, cancel := context.WithTimeout(ctx, h.process.ShutdownGrace)
+		defer cancel()
+		if err := srv.Shutdown(grace); err != nil {
+			h.o.Log.Warn("the shutdown grace is over; requests that still ran were ended")
+			_ = srv.Close() // what it would say was said
+		}
+		if h.keepsFiles() {
+			vault.RemoveAddr(h.process.DataDir)
+		}
+	}
+	return h.close(ctx)
+}
+
+// close ends what assemble began, in the opposite order; parts that never came up are left out.
+func (h *Host) close(ctx context.Context) error {
+	h.end()
+	var errs []error
+	if h.client != nil {
+		h.client.Close()
+	}
+	h.jobs.Wait()
+	if h.plugins != nil {
+		errs = append(errs, h.plugins.Close(ctx))
+	}
+	if h.record != nil {
+		errs = append(errs, h.record.Stop(ctx))
+	}
+	if h.store != nil && h.ownStore {
+		errs = append(errs, h.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// listens is the listener as management's Host and Origin checks want it (SEC-3).
+func (h *Host) listens() manage.Listener {
+	if h.o.Listen == NoListener {
+		return manage.Listener{Host: "127.0.0.1"}
+	}
+	host, _, err := net.SplitHostPort(h.process.Listen)
+	if err != nil {
+		host = ""
+	}
+	return manage.Listener{Host: host}
+}

@@ -1,0 +1,144 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/manage"
+	"github.com/weirgate/weir/host/observe"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/account"
+)
+
+// ports is what management asks of this host.
+func (h *Host) ports() manage.Ports {
+	return manage.Ports{
+		AdminKey: h.vault.AdminKey(), Listener: h.listens(), Inference: inferenceRoutes(),
+		Now: h.o.Now, RequestID: h.ids.Next, Random: rand.Reader, Log: h.o.Log, Facts: h.facts,
+		Catalog: h.catalog.Current, Check: h.check, Change: h.change, Documents: h.store, Sealer: h.vault, StoreHealth: h.store.Health,
+		States: states{h}, Events: h.record, Order: h.dispatch.Order, Test: h.test, Plugins: h.plugins.List,
+		Metrics: h.metrics.Handler(), Profiles: observe.Profiles(), Recent: h.metrics.Recent,
+		Stopping: h.stopped, KeyUsed: h.notes.keyUsed, Tested: h.notes.tested,
+	}
+}
+
+func (h *Host) facts() manage.Facts {
+	fs := h.file.Load()
+	f := manage.Facts{
+		Version: h.o.Version, Started: h.started, Address: "http://" + h.Addr(), Demo: h.o.Demo, PluginsLoaded: true,
+		ConfigFile: h.o.ConfigFile, ConfigLoaded: fs.loadedAt,
+	}
+	if fault := h.fault.Load(); fault != nil {
+		f.ConfigFault = h.redact.Text(fault.text)
+	}
+	return f
+}
+
+// check says what would be wrong if the store held the objects of saving in place of those with their ids.
+func (h *Host) check(saving catalog.Input) []document.Fault {
+	h.building.Lock()
+	defer h.building.Unlock()
+	stored, _, err := h.loadStored(h.life)
+	if err != nil {
+		return []document.Fault{{Message: err.Error()}}
+	}
+	_, faults := h.build(h.file.Load(), overlay(stored, saving))
+	return faults
+}
+
+// overlay returns stored with the objects of saving in place of those with their ids.
+func overlay(stored *catalog.Input, saving catalog.Input) *catalog.Input {
+	out := *stored
+	out.Providers = replaced(out.Providers, saving.Providers, func(p catalog.ProviderInput) string { return p.ID })
+	out.Connections = replaced(out.Connections, saving.Connections, func(c catalog.ConnectionInput) string { return c.ID })
+	out.Combos = replaced(out.Combos, saving.Combos, func(c catalog.ComboInput) string { return c.Name })
+	out.Aliases = replaced(out.Aliases, saving.Aliases, func(a catalog.AliasInput) string { return a.Alias })
+	out.Keys = replaced(out.Keys, saving.Keys, func(k catalog.KeyInput) string { return k.ID })
+	if saving.Settings != nil {
+		out.Settings = saving.Settings
+	}
+	return &out
+}
+
+func replaced[T any](old, news []catalog.Entry[T], id func(T) string) []catalog.Entry[T] {
+	out := make([]catalog.Entry[T], 0, len(old)+len(news))
+	fresh := map[string]bool{}
+	for _, e := range news {
+		fresh[id(e.Object)] = true
+	}
+	for _, e := range old {
+		if !fresh[id(e.Object)] {
+			out = append(out, e)
+		}
+	}
+	return append(out, news...)
+}
+
+// ErrNoConnection: a test was asked for a connection that is not there.
+var ErrNoConnection = errors.New("no such connection")
+
+// test asks a connection's provider, notes what it heard, and lets a success heal the connection (COOL-52, OBJ-11).
+func (h *Host) test(ctx context.Context, id string) (manage.TestResult, error) {
+	s := h.catalog.Current()
+	conn := s.Connection(id)
+	if conn == nil {
+		return manage.TestResult{}, ErrNoConnection
+	}
+	c := h.dispatch.Check(ctx, s, conn)
+	now := h.o.Now()
+	h.notes.test(ctx, id, now, c.Models)
+	if c.OK {
+		h.record.Append(h.book.Passed(resilience.Moment{Now: now, Catalog: s}, id)...)
+	}
+	return manage.TestResult{
+		OK: c.OK, Status: c.Status, Reason: string(c.Verdict.Reason), Message: c.Message, Rule: c.Verdict.Evidence(),
+		Models: len(c.Models),
+	}, nil
+}
+
+// states are the views of the machines and a person's actions on them, journaled.
+type states struct{ h *Host }
+
+func (s states) at() resilience.Moment {
+	return resilience.Moment{Now: s.h.o.Now(), Catalog: s.h.catalog.Current()}
+}
+
+// Health is the health object of a connection (OBJ-8).
+func (s states) Health(connection string, now time.Time) account.Health {
+	return s.h.book.Health(connection, now)
+}
+
+// Peek asks the ladder without any effect.
+func (s states) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal {
+	return s.h.ladder.Peek(at, t)
+}
+
+// Reset is the operator's reset (COOL-50).
+func (s states) Reset(connection string) string {
+	was, events := s.h.book.Reset(s.at(), connection)
+	s.h.record.Append(events...)
+	return string(was)
+}
+
+// Forget drops the state of a deleted connection (OBJ-7).
+func (s states) Forget(connection string) {
+	s.h.record.Append(s.h.book.Forget(s.at(), connection)...)
+}
+
+// condition is the status word of a connection.
+func (h *Host) condition(c *catalog.Connection, now time.Time) account.Condition {
+	return h.book.Health(c.ID, now).Status
+}
+
+// inferenceRoutes are described beside management's own (OBS-7).
+func inferenceRoutes() []manage.Route {
+	return []manage.Route{
+		{Method: "POST", Path: "/v1/chat/completions", Summary: "Answer a chat completion request, plain or as an event stream"},
+		{Method: "GET", Path: "/v1/models", Summary: "List the models, aliases and combos that the key may use"},
+		{Method: "GET", Path: "/v1/models/{model}", Summary: "Show one model"},
+	}
+}

@@ -1,0 +1,211 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/store"
+)
+
+// refresher turns changes of the store into snapshots. Snapshots are rebuilt only from what the store reports, own writes
+// included, so that several nodes would behave alike.
+type refresher struct {
+	mu      sync.Mutex
+	seen    store.Seq     // newest change reported; guarded by mu
+	reached store.Seq     // newest change that is in force; guarded by mu
+	moved   chan struct{} // closed and replaced when reached grows; guarded by mu
+	wake    chan struct{}
+}
+
+func newRefresher(from store.Seq) *refresher {
+	return &refresher{seen: from, reached: from, moved: make(chan struct{}), wake: make(chan struct{}, 1)}
+}
+
+// follow reports changes until ctx ends.
+func (h *Host) follow(ctx context.Context) {
+	r := h.refresh
+	for doc, err := range h.store.Watch(ctx, r.position()) {
+		if err != nil {
+			if ctx.Err() == nil {
+				h.o.Log.Error("the store stopped reporting changes; restart the gateway", "error", err.Error())
+			}
+			return
+		}
+		r.report(doc.Seq)
+	}
+}
+
+func (r *refresher) position() store.Seq {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reached
+}
+
+func (r *refresher) report(seq store.Seq) {
+	r.mu.Lock()
+	r.seen = max(r.seen, seq)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// rebuildOnChange makes a new snapshot for what was reported, many changes at once when they come fast.
+func (h *Host) rebuildOnChange(ctx context.Context) {
+	r := h.refresh
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		r.mu.Lock()
+		target := r.seen
+		r.mu.Unlock()
+		if err := h.rebuild(ctx, nil); err != nil && ctx.Err() == nil {
+			h.o.Log.Error("the configuration in the store could not be put in force; the one before stays", "fault", err.Error())
+		}
+		r.mu.Lock()
+		r.reached = max(r.reached, target)
+		close(r.moved)
+		r.moved = make(chan struct{})
+		r.mu.Unlock()
+	}
+}
+
+// change writes documents and returns when the snapshot with them is in force, so that the next request sees them (OV-26).
+func (h *Host) change(ctx context.Context, ws ...store.Write) ([]store.Document, error) {
+	now := h.o.Now().UnixMilli()
+	for i := range ws {
+		if ws[i].At == 0 {
+			ws[i].At = now
+		}
+	}
+	docs, err := h.store.Change(ctx, ws...)
+	if err != nil {
+		return nil, err
+	}
+	var last store.Seq
+	for _, d := range docs {
+		if slices.Contains(catalog.DocKinds(), d.Kind) {
+			last = max(last, d.Seq)
+		}
+	}
+	return docs, h.refresh.await(ctx, last)
+}
+
+func (r *refresher) await(ctx context.Context, seq store.Seq) error {
+	for {
+		r.mu.Lock()
+		reached, moved := r.reached, r.moved
+		r.mu.Unlock()
+		if reached >= seq {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("the change is stored but not yet in force: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// rebuild makes a snapshot of everything and puts it in force. File replaces the configuration file's objects, all or nothing:
+// with any fault the snapshot before stays and the faults are returned (CLI-5).
+func (h *Host) rebuild(ctx context.Context, file *fileState) error {
+	h.building.Lock()
+	defer h.building.Unlock()
+	if file == nil {
+		file = h.file.Load()
+	}
+	stored, _, err := h.loadStored(ctx)
+	if err != nil {
+		return err
+	}
+	next, faults := h.build(file, stored)
+	if len(faults) > 0 {
+		return faultList(faults)
+	}
+	h.file.Store(file)
+	h.putInForce(h.catalog.Swap(next), next)
+	return nil
+}
+
+func (h *Host) build(file *fileState, stored *catalog.Input) (*catalog.Snapshot, []document.Fault) {
+	set := h.plugins.Acquire()
+	defer set.Release()
+	return catalog.Build(catalog.Sources{
+		File: file.input, Stored: stored, Discovered: h.discovered, Env: h.o.Env, Described: set.Described(), Demo: h.o.Demo,
+		Previous: h.catalog.Current(),
+	})
+}
+
+// loadStored reads the documents, and how far in the order of writes they go.
+func (h *Host) loadStored(ctx context.Context) (*catalog.Input, store.Seq, error) {
+	in := &catalog.Input{Name: "the store"}
+	var last store.Seq
+	for _, kind := range catalog.DocKinds() {
+		for doc, err := range h.store.List(ctx, kind) {
+			if err != nil {
+				return nil, 0, fmt.Errorf("read the stored %ss: %w", kind, err)
+			}
+			in.Add(doc, h.vault)
+			last = max(last, doc.Seq)
+		}
+	}
+	return in, last, nil
+}
+
+// putInForce does what a new snapshot entails: secrets that logs must hide, states that new credentials lift, and records of
+// connections that are gone (OBJ-7, COOL-52).
+func (h *Host) putInForce(previous, next *catalog.Snapshot) {
+	h.redact.Know(h.secrets(next))
+	at := resilience.Moment{Now: h.o.Now(), Catalog: next}
+	for c := range next.Connections() {
+		h.record.Append(h.book.Renew(at, c)...)
+	}
+	if previous == nil {
+		return
+	}
+	for c := range previous.Connections() {
+		if next.Connection(c.ID) == nil && c.ManagedBy == catalog.ByAPI {
+			h.record.Append(h.book.Forget(at, c.ID)...)
+		}
+	}
+	for _, w := range next.Warnings {
+		if !slices.Contains(previous.Warnings, w) {
+			h.o.Log.Warn(w)
+		}
+	}
+}
+
+// secrets lists every text that must never be shown (DATA-1).
+func (h *Host) secrets(s *catalog.Snapshot) []string {
+	out := []string{h.vault.AdminKey()}
+	for c := range s.Connections() {
+		for _, x := range c.Secrets {
+			out = append(out, x.Reveal())
+		}
+	}
+	return out
+}
+
+// faultList is many faults as one error, a line each.
+type faultList []document.Fault
+
+func (fs faultList) Error() string {
+	var text string
+	for i, f := range fs {
+		if i > 0 {
+			text += "\n"
+		}
+		text += f.String()
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/vault"
+	"github.com/weirgate/weir/plugins"
+	"github.com/weirgate/weir/rules/packs"
+	"github.com/weirgate/weir/store"
+	"github.com/weirgate/weir/store/badger"
+)
+
+// openStore opens the data folder: the keys first, since a folder that was written with a secret key must not get a new one
+// (DATA-1), then the store.
+func (h *Host) openStore(ctx context.Context) error {
+	env := func(name string) string {
+		v, _ := h.o.Env(name)
+		return v
+	}
+	dir := ""
+	if h.keepsFiles() {
+		dir = h.process.DataDir
+	}
+	v, err := vault.Open(dir, vault.Options{SecretKey: env("WEIR_SECRET_KEY"), AdminKey: env("WEIR_ADMIN_KEY")})
+	if err != nil {
+		return err
+	}
+	h.vault, h.store = v, h.o.Store
+	if h.store == nil {
+		st, err := badger.Open(filepath.Join(dir, "badger"), badger.Options{
+			Log: h.o.Log, Now: h.o.Now, Free: h.o.FreeSpace, Reserve: h.process.Reserve,
+		})
+		if err != nil {
+			return err
+		}
+		h.store, h.ownStore = st, true
+	}
+	if err := v.Check(ctx, h.store); err != nil {
+		return err
+	}
+	h.notes, err = loadNotes(ctx, h.store, h.o.Log.Warn)
+	if err != nil {
+		return fmt.Errorf("read the notes of earlier runs: %w", err)
+	}
+	return nil
+}
+
+// builtinPlugins are the shipped ones: packs and guests, embedded. Their order is that in which providers are owned.
+func builtinPlugins() ([]plugin.Builtin, error) {
+	list, err := plugin.Packs(plugins.Packs, "*/plugin.yaml")
+	if err != nil {
+		return nil, err
+	}
+	rulePacks, err := plugin.Packs(packs.Files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, rulePacks...)
+	return append(list, plugin.Builtin{Name: "demo", Wasm: plugins.Demo, DemoOnly: true}), nil
+}
+
+// pluginsChanged builds a snapshot with the providers of the new set.
+func (h *Host) pluginsChanged() {
+	if h.catalog == nil || h.refresh == nil {
+		return // still starting; the first snapshot comes after the plugins
+	}
+	h.refresh.report(0)
+}
+
+func (h *Host) pluginEvent(e plugin.Event) {
+	if h.record == nil {
+		return
+	}
+	data := map[string]any{"name": e.Name, "version": e.Version, "digest": e.Digest, "file": e.File, "origin": e.Origin}
+	if e.Fault != nil {
+		data["fault"] = map[string]any{"step": e.Fault.Step, "code": e.Fault.Code, "message": e.Fault.Message}
+	}
+	b, err := json.Marshal(data)
+	if err != nil {
+		return
+	}
+	h.record.Append(store.Event{Kind: e.Kind, Key: e.Name, At: e.At.UnixMilli(), Data: b})
+}
+
+// jsonObject is an object of one text.
+func jsonObject(name, text string) []byte {
+	b, err := json.Marshal(map[string]string{name: text})
+	if err != nil {
+		return []byte("{}")
+	}
+	return b
+}
