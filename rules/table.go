@@ -36,9 +36,8 @@ func (p Phase) String() string { return [...]string{"guard", "normal", "late"}[p
 
 // Table is the parsed table of one plugin version. It is immutable.
 type Table struct {
-	rules []*rule
-	limit int // bytes of text that its rules see, 0: none
-	// headers are the declared header globs; Lint names what a rule could not see.
+	rules   []*rule
+	limit   int       // bytes of text that its rules see, 0: none
 	unknown []Problem // fields that this version does not know: ignored by Parse (ABI-1), told by Lint
 	builtin bool
 }
