@@ -42,9 +42,13 @@ type guest struct {
 }
 
 // compile makes a guest of a module that passed precheck. cacheDir may be empty.
-func compile(ctx context.Context, wasm []byte, o *binary.Outline, cacheDir string, c *counters, log *slog.Logger) (_ *guest, f *Fault) {
-	g := &guest{log: log, pages: memoryPages, counters: c}
-	config := wazero.NewRuntimeConfig().
+func (l *loader) compile(ctx context.Context, wasm []byte, o *binary.Outline, cacheDir string) (_ *guest, f *Fault) {
+	g := &guest{log: l.log, pages: memoryPages, counters: &counters{}}
+	config := wazero.NewRuntimeConfig()
+	if l.interpret {
+		config, cacheDir = wazero.NewRuntimeConfigInterpreter(), ""
+	}
+	config = config.
 		WithCoreFeatures(api.CoreFeaturesV2 &^ api.CoreFeatureSIMD).
 		WithMemoryLimitPages(memoryPages).
 		WithCloseOnContextDone(true).

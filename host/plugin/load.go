@@ -38,6 +38,7 @@ type loader struct {
 	now         func() time.Time
 	settings    func(name string) Settings
 	requireEx   bool
+	interpret   bool
 	space       func(name string) *space
 	counters    func(name string) *counters
 }
@@ -113,7 +114,7 @@ func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binar
 	if l.cacheDir != "" {
 		dir = filepath.Join(l.cacheDir, v.digest)
 	}
-	g, f := compile(ctx, wasm, o, dir, &counters{}, l.log)
+	g, f := l.compile(ctx, wasm, o, dir)
 	if f != nil {
 		return f
 	}

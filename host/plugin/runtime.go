@@ -46,6 +46,7 @@ type Options struct {
 	Modes           map[string]string   // by plugin name, absent: active
 	Settings        map[string]Settings // by plugin name
 	RequireExamples bool
+	Interpret       bool // run guests without compiling them: slower by far, for where compiling costs more than it gains
 	Demo            bool
 	OnChange        func()      // after the set changed; it must not call the Runtime's Rescan or Close
 	OnEvent         func(Event) // for the journal; likewise
@@ -213,7 +214,7 @@ func (r *Runtime) loadBuiltins(ctx context.Context) {
 
 func (r *Runtime) loader() *loader {
 	return &loader{
-		hostVersion: r.o.Version, cacheDir: r.o.CacheDir, log: r.o.Log, now: r.o.Now, requireEx: r.o.RequireExamples,
+		hostVersion: r.o.Version, cacheDir: r.o.CacheDir, log: r.o.Log, now: r.o.Now, requireEx: r.o.RequireExamples, interpret: r.o.Interpret,
 		settings: func(name string) Settings { r.mu.Lock(); defer r.mu.Unlock(); return r.settings[name] },
 		space:    func(name string) *space { return kept(&r.mu, r.spaces, name, newSpace) },
 		counters: func(name string) *counters {
@@ -249,4 +250,6 @@ func (r *Runtime) slot(origin Origin, file string, i int) *slot {
 }
 
 // slotKey tells apart built-in plugins of one name: one may hold providers, the other rules for them.
-func slotKey(origin Origin, file string, i int) string { return fmt.Sprintf("%s:%d:%s", origin, i, file) }
+func slotKey(origin Origin, file string, i int) string {
+	return fmt.Sprintf("%s:%d:%s", origin, i, file)
+}
