@@ -200,6 +200,9 @@ func (b *builder) settle(o owner, faults []document.Fault) bool {
 	return len(faults) == 0
 }
 
+// mapFields hold names of the operator's own, which are the same in file and API.
+var mapFields = []string{"headers", "dialects", "secrets", "providerSpecificData", "quotaWindowThresholds", "modelConcurrency"}
+
 // fileName is the file's name of a field (OBJ-1): snake case, without Ms.
 func fileName(kind, field string) string {
 	name, rest := field, ""
@@ -213,6 +216,9 @@ func fileName(kind, field string) string {
 		name = "id"
 	default:
 		name = snake(strings.TrimSuffix(name, "Ms"))
+	}
+	if slices.Contains(mapFields, field[:len(field)-len(rest)]) {
+		return name + rest
 	}
 	if after, ok := strings.CutPrefix(rest, "."); ok {
 		return name + "." + fileName("", after)
