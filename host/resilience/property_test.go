@@ -2,6 +2,7 @@ package resilience_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -31,13 +32,7 @@ func newNode() *node {
 	return &node{book: b, gate: g, ladder: resilience.NewLadder(terminal.New(b), g)}
 }
 
-func (n *node) states() map[string]account.State {
-	all := map[string]account.State{}
-	for id, s := range n.book.All() {
-		all[id] = s
-	}
-	return all
-}
+func (n *node) states() map[string]account.State { return maps.Collect(n.book.All()) }
 
 // history draws what happens to three connections of two providers.
 type history struct {

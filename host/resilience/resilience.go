@@ -83,7 +83,7 @@ type Outcome struct {
 	OK          bool
 	Ignore      bool
 	OwnDeadline bool      // a timeout made by our own deadline (COOL-33)
-	Began       time.Time // when the attempt was admitted (COOL-4, COOL-5)
+	Began       time.Time // when the attempt was admitted, for people; gates know a late answer by Permit.Generation
 	Verdict     wire.Verdict
 	Cause       Cause
 	ErrorCode   string // the upstream's own code, for display
