@@ -16,10 +16,13 @@ func (b *builder) aliases() {
 			it.fault("alias", "%s", message)
 		}
 		route := b.aliasRoute(it, names)
-		if !b.settle(it.owner(), it.faults) || route == nil {
+		if !b.settle(it.owner(), it.faults) {
 			continue
 		}
 		b.s.Aliases[a.Alias] = a.Model
+		if route == nil {
+			continue // its combo is not active
+		}
 		if b.s.routes[a.Alias] != nil {
 			b.warn("the alias %q is hidden by the combo of that name", a.Alias)
 			continue

@@ -171,6 +171,16 @@ func TestStrategyNames(t *testing.T) { // STR-30
 	}
 }
 
+func TestAliasOfInactiveCombo(t *testing.T) {
+	s := build(t, Sources{Stored: &Input{
+		Connections: of(account("g1", "groq")), Aliases: of(AliasInput{"a", "off"}),
+		Combos: of(ComboInput{Name: "off", IsActive: p(false), Targets: to("groq/shared")}),
+	}})
+	if _, err := s.Resolve("a"); err == nil || s.Aliases["a"] != "off" || strings.Contains(strings.Join(s.ModelNames(nil), " "), "a ") {
+		t.Errorf("%v %v %v", err, s.Aliases, s.ModelNames(nil))
+	}
+}
+
 func TestAliases(t *testing.T) { // OBJ-13
 	got := faultsOf(Sources{File: &Input{Aliases: of(AliasInput{"a", "b"}, AliasInput{"b", "openai/gpt-5"}, AliasInput{"c", "openai/*"}, AliasInput{"d", "nope"}, AliasInput{"", "openai/gpt-5"})}})
 	want := []string{

@@ -166,7 +166,11 @@ func (s *Snapshot) index() {
 			s.bare[id] = append(s.bare[id], p)
 		}
 	}
-	s.names = append(s.names, slices.Sorted(maps.Keys(s.Aliases))...)
+	for _, alias := range slices.Sorted(maps.Keys(s.Aliases)) {
+		if s.routes[alias] != nil {
+			s.names = append(s.names, alias)
+		}
+	}
 	for _, c := range s.Combos {
 		if c.Active {
 			s.names = append(s.names, c.Name)

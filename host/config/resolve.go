@@ -53,7 +53,7 @@ func FindPath(flags Flags, env settings.Lookup, exists func(path string) bool) s
 	if flags.Config != "" {
 		return flags.Config
 	}
-	if path, _, ok := settings.Variable(env, "WEIR_CONFIG", nil); ok {
+	if path, _ := env("WEIR_CONFIG"); path != "" {
 		return path
 	}
 	if exists(DefaultFile) {
@@ -98,7 +98,8 @@ type resolver struct {
 func (r *resolver) text(flag, given, variable, fromFile, fallback string, bad func(string) string) string {
 	name, value := flag, given
 	if value == "" && variable != "" {
-		value, name, _ = settings.Variable(r.env, variable, nil)
+		value, _ = r.env(variable)
+		name = variable
 	}
 	if value == "" {
 		if fromFile != "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Nearest returns up to limit of the known names, the nearest to name first: those within a third of its length in edits
@@ -25,7 +26,10 @@ func Nearest(name string, known []string, limit int) []string {
 			continue
 		}
 		lower := strings.ToLower(k)
-		e := edits(want, []rune(lower))
+		e := allowed + 1 // a difference in length is that many edits, so most names need no table
+		if diff := utf8.RuneCountInString(lower) - len(want); max(diff, -diff) <= allowed {
+			e = edits(want, []rune(lower))
+		}
 		if e > allowed && len(want) >= 3 && strings.Contains(lower, string(want)) {
 			e = allowed
 		}

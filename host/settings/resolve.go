@@ -77,7 +77,7 @@ func find(table []Row, name string) *Row {
 // environment returns the value of the first variable of the row that is set and good.
 func (r *Row) environment(env Lookup, warn func(string, ...any)) (any, bool) {
 	for _, name := range r.Env {
-		text, used, ok := Variable(env, name, warn)
+		text, used, ok := variable(env, name, warn)
 		if !ok {
 			continue
 		}
@@ -89,9 +89,9 @@ func (r *Row) environment(env Lookup, warn func(string, ...any)) (any, bool) {
 	return nil, false
 }
 
-// Variable reads a variable of the environment. A name that begins with WEIR_ is also read as OMNIROUTE_, and WEIR_ wins
+// variable reads a variable of the environment. A name that begins with WEIR_ is also read as OMNIROUTE_, and WEIR_ wins
 // with a warning when both are set and differ (OV-12). An empty variable counts as absent. used is the name that was found.
-func Variable(env Lookup, name string, warn func(format string, args ...any)) (text, used string, ok bool) {
+func variable(env Lookup, name string, warn func(format string, args ...any)) (text, used string, ok bool) {
 	text, _ = env(name)
 	old, isOurs := strings.CutPrefix(name, "WEIR_")
 	if !isOurs {
@@ -102,7 +102,7 @@ func Variable(env Lookup, name string, warn func(format string, args ...any)) (t
 	switch {
 	case text == "":
 		return oldText, old, oldText != ""
-	case oldText != "" && oldText != text && warn != nil:
+	case oldText != "" && oldText != text:
 		warn("%s and %s are set and differ; %s is used", name, old, name)
 	}
 	return text, name, true
