@@ -53,7 +53,7 @@ func (p *pick) buckets(h map[string]string, prefix string) bool {
 	latest := map[string]reset{} // by bucket: a relative reset beats an absolute one, no clock is compared
 	for name, v := range h {
 		bucket, unit, ok := resetOf(name)
-		if !ok || v == "" || !exhausted(h, bucket) {
+		if !ok || v == "" || !exhausted(h, bucket, strings.Contains(name, "retry-after")) {
 			continue
 		}
 		d, relative, ok := value(v, unit, p.now)
@@ -106,8 +106,9 @@ func resetOf(name string) (bucket string, unit time.Duration, ok bool) {
 	return "", 0, false
 }
 
-// exhausted says whether the headers call a bucket empty, or a window full or rejected.
-func exhausted(h map[string]string, bucket string) bool {
+// exhausted says whether the headers call a bucket empty, or a window full or rejected. A header that says to retry after
+// some time says so by itself, unless another one contradicts it.
+func exhausted(h map[string]string, bucket string, asked bool) bool {
 	if strings.Contains(bucket, "overage") { // whether more may be bought, not whether a window is full
 		return false
 	}
@@ -132,7 +133,7 @@ func exhausted(h map[string]string, bucket string) bool {
 			return err == nil && n >= full
 		}
 	}
-	return false
+	return asked
 }
 
 // structured reads the RateLimit header of the IETF drafts: "limit=9, remaining=0, reset=50" and "default;r=0;t=50".

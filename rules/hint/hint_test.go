@@ -54,6 +54,8 @@ func TestHeaders(t *testing.T) {
 			"anthropic-ratelimit-unified-5h-status", "rejected", "anthropic-ratelimit-unified-5h-reset", "1777928400"),
 			"", time.Hour, "header:anthropic-ratelimit-unified-5h-reset"},
 		{"overage is no window", head("anthropic-ratelimit-unified-overage-status", "rejected", "anthropic-ratelimit-unified-overage-reset", "1778524800"), "", -1, ""},
+		{"a bucket's own retry-after", head("x-ratelimit-user-retry-after", "77"), "", 77 * time.Second, "header:x-ratelimit-user-retry-after"},
+		{"an allowed bucket's retry-after is none", head("x-ratelimit-user-status", "allowed", "x-ratelimit-user-retry-after", "77"), "", -1, ""},
 		{"draft header", head("RateLimit", "limit=10, remaining=0, reset=50"), "", 50 * time.Second, "header:ratelimit"},
 		{"later draft header", head("RateLimit", `"default";r=0;t=5`), "", 5 * time.Second, "header:ratelimit"},
 		{"draft header with some left", head("RateLimit", "limit=10, remaining=3, reset=50"), "", -1, ""},
