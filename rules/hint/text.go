@@ -41,6 +41,9 @@ var tail = []*regexp.Regexp{
 func (p *pick) text(s string) bool {
 	s = westernDigits(s)
 	low := strings.ToLower(s)
+	if !strings.ContainsAny(low, "0123456789") && !strings.Contains(low, "midnight") && !strings.Contains(low, "noon") {
+		return false // most answers say no time at all
+	}
 	if d, ok := spokenLength(low); ok && p.offer(d, "text") {
 		return true
 	}
