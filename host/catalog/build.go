@@ -24,13 +24,16 @@ type Described struct {
 
 // Sources is everything that a snapshot is made of. Nothing in it is changed.
 type Sources struct {
-	File       *Input // nil: no file
-	Stored     *Input // nil: an empty store
-	Discovered []ConnectionInput
-	Env        settings.Lookup // nil: an empty environment
-	Described  []Described     // built-in plugins first
-	Demo       bool            // adds demo-a and demo-b (CFG-3)
-	Previous   *Snapshot       // in force now; credential revisions go on from it
+	File *Input // nil: no file
+	// FileInForce says that the file was accepted before and something else has changed. What does not fit any more, since
+	// a plugin went away, is then left out with a warning: it must not block changes that have nothing to do with it.
+	FileInForce bool
+	Stored      *Input // nil: an empty store
+	Discovered  []ConnectionInput
+	Env         settings.Lookup // nil: an empty environment
+	Described   []Described     // built-in plugins first
+	Demo        bool            // adds demo-a and demo-b (CFG-3)
+	Previous    *Snapshot       // in force now; credential revisions go on from it
 }
 
 // Build makes a snapshot and reports every problem at once. The faults are those of the file and of objects that are being
@@ -89,10 +92,11 @@ func (b *builder) settings() {
 // item is an Entry on its way into the snapshot, with the source that it came from and the faults found so far.
 type item[T any] struct {
 	Entry[T]
-	source *Input
-	kind   string // connection, combo, ...
-	id     string
-	faults []document.Fault
+	source  *Input
+	kind    string // connection, combo, ...
+	id      string
+	lenient bool // faults leave the object out, in place of refusing the whole
+	faults  []document.Fault
 }
 
 // items joins the entries of file and store. An id that is there twice is a fault that names both places (CFG-1).
@@ -109,6 +113,7 @@ func items[T any](b *builder, kind string, pick func(*Input) []Entry[T], id func
 				it.Meta.ManagedBy = map[bool]ManagedBy{true: ByFile, false: ByAPI}[source == b.in.File]
 			}
 			it.Meta.Revision = max(it.Meta.Revision, 1)
+			it.lenient = !it.Saving && (it.Meta.ManagedBy != ByFile || b.in.FileInForce)
 			if first, ok := seen[it.id]; ok {
 				twice(b, first, it)
 				continue
@@ -173,7 +178,7 @@ func (it *item[T]) fault(field, format string, args ...any) {
 }
 
 func (it *item[T]) owner() owner {
-	return owner{kind: it.kind, id: it.id, lenient: it.Meta.ManagedBy != ByFile && !it.Saving}
+	return owner{kind: it.kind, id: it.id, lenient: it.lenient}
 }
 
 type owner struct {

@@ -95,7 +95,7 @@ func (b *builder) synthetic(c ConnectionInput, by ManagedBy) {
 		b.warn("the connection %q is configured, so the one from %s is not made", c.ID, by)
 		return
 	}
-	it := &item[ConnectionInput]{Entry: Entry[ConnectionInput]{Object: c, Meta: Meta{Revision: 1, ManagedBy: by}}, kind: "connection", id: c.ID}
+	it := &item[ConnectionInput]{Entry: Entry[ConnectionInput]{Object: c, Meta: Meta{Revision: 1, ManagedBy: by}}, kind: "connection", id: c.ID, lenient: true}
 	made := b.connection(it)
 	if b.settle(it.owner(), it.faults) {
 		b.add(made)

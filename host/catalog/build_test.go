@@ -229,6 +229,26 @@ func TestStoredFaultsLeaveTheRest(t *testing.T) {
 	}
 }
 
+// A plugin that goes away takes its provider along, and nothing else: the file was good when it was loaded.
+func TestFileInForce(t *testing.T) {
+	in := Sources{FileInForce: true, Described: described()[:1], File: &Input{
+		Name: "weir.yaml", Connections: of(account("o1", "openai"), account("g1", "groq")), Aliases: of(AliasInput{"a", "groq/shared"}),
+		Combos: of(ComboInput{Name: "c", Targets: to("groq/shared", "openai/gpt-5")}),
+		Keys:   of(KeyInput{ID: "k", Key: "0123456789abcdef", AllowedConnections: []string{"g1"}}),
+	}}
+	s := build(t, in)
+	if r := route(t, s, "c"); targets(r) != "openai/gpt-5" || s.Connection("g1") != nil || s.Connection("o1") == nil || !warned(s, `connection "g1"`) {
+		t.Errorf("%+v %q", r, s.Warnings)
+	}
+	if k, ok := s.KeyByText("0123456789abcdef"); !ok || k.AllowsConnection("o1") {
+		t.Error("the key is gone, or allows more than before")
+	}
+	in.FileInForce = false
+	if got := faultsOf(in); len(got) != 4 {
+		t.Errorf("a new file is not refused: %q", got)
+	}
+}
+
 func TestCFG1BothPlaces(t *testing.T) {
 	file := &Input{
 		Name: "weir.yaml", Connections: of(account("a", "openai")), Keys: of(KeyInput{ID: "k", Key: "0123456789abcdef"}), Aliases: of(AliasInput{"x", "openai/gpt-5"}),
