@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -46,6 +45,7 @@ type Host struct {
 	book     *account.Book
 	ladder   *resilience.Ladder
 	notes    *notes
+	banned   chan string // connections to set inactive (COOL-63)
 	plugins  *plugin.Runtime
 	catalog  *catalog.Registry
 	refresh  *refresher
@@ -73,7 +73,7 @@ type Host struct {
 // New wires a gateway and restores its state; nothing is served before Start, except through Handler. With an error, whatever
 // was opened is closed again. The error names the thing and the mend; faults of the configuration file carry line and column.
 func New(ctx context.Context, o Options) (*Host, error) {
-	h := &Host{o: o.withDefaults(), redact: &observe.Redactor{}, stopped: make(chan struct{})}
+	h := &Host{o: o.withDefaults(), redact: &observe.Redactor{}, stopped: make(chan struct{}), banned: make(chan string, 64)}
 	h.started = h.o.Now()
 	h.o.Log = observe.Redacting(h.o.Log, h.redact)
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -161,14 +161,14 @@ func (h *Host) restoreState(ctx context.Context) error {
 	h.book = account.NewBook(func(text string) { h.o.Log.Warn(text) })
 	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book))
 	h.record = record.New(record.Options{Store: h.store, Gates: snapshotters(h.ladder), Log: h.o.Log, Now: h.o.Now})
-	if err := h.record.Restore(ctx); err != nil {
-		return fmt.Errorf("restore the resilience state: %w", err)
+	if err := h.record.Restore(ctx); err != nil { // one bad record must not keep the gateway from starting
+		h.o.Log.Error("a part of the resilience state could not be restored; those connections start healthy", "error", err.Error())
 	}
 	h.record.Start()
 	h.client = upstream.NewClient(upstream.Options{ConnectTimeout: h.catalog.Current().Settings.ConnectTimeout})
 	h.metrics = h.newMetrics()
 	h.dispatch = dispatch.New(dispatch.Options{
-		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.record.Append, Meter: h.metrics,
+		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,
 		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,
 	})
 	h.putInForce(nil, h.catalog.Current())
@@ -208,6 +208,7 @@ func (h *Host) wire(context.Context) error {
 	h.background(h.rebuildOnChange)
 	h.background(h.watchFile)
 	h.background(h.notes.keep)
+	h.background(h.disableBanned)
 	return nil
 }
 

@@ -174,7 +174,7 @@ func (h *Host) putInForce(previous, next *catalog.Snapshot) {
 		return
 	}
 	for c := range previous.Connections() {
-		if next.Connection(c.ID) == nil && c.ManagedBy == catalog.ByAPI {
+		if next.Connection(c.ID) == nil && c.ManagedBy != catalog.ByEnv {
 			h.record.Append(h.book.Forget(at, c.ID)...)
 		}
 	}

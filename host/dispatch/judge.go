@@ -53,7 +53,10 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 	if reply.Source != wire.SourceTransport {
 		reply.Status = rules.HostStatus(reply) // 520 and 524; what was restated stays (RST-10)
 	}
-	v, ok := judge.Classify(ctx, reply)
+	v, ok := customBan(reply, a.r.c.Catalog.Settings.CustomBannedSignals)
+	if !ok {
+		v, ok = judge.Classify(ctx, reply)
+	}
 	if !ok {
 		v = rules.ByStatus(reply)
 	}
@@ -69,6 +72,24 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 		facts.message = v.Message
 	}
 	return v, facts
+}
+
+// customBan looks for the operator's own ban signals beside the built-in ones (COOL-60 to COOL-62): a substring of the error
+// body, whatever the letter case.
+func customBan(r *rules.Reply, signals []string) (wire.Verdict, bool) {
+	if len(signals) == 0 || !r.Facts.HasBody {
+		return wire.Verdict{}, false
+	}
+	text := strings.ToLower(r.Facts.Text + "\n" + r.Facts.Decoded)
+	for _, s := range signals {
+		if strings.Contains(text, strings.ToLower(s)) {
+			return wire.Verdict{
+				Reason: wire.ReasonBanned, Scope: wire.ScopeConnection, Fallback: true, Terminal: true, SetStatus: wire.Banned,
+				Plugin: "settings", Rule: "customBannedSignals",
+			}, true
+		}
+	}
+	return wire.Verdict{}, false
 }
 
 // describe fills what the rules may ask about the reply.

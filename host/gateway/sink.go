@@ -62,16 +62,25 @@ func (s *sink) describe(h http.Header, t *dispatch.Trail) {
 		tried++ // the attempt that is answering is noted when it ends
 	}
 	if t.Restated != "" && (s.expose != exposeNever || !t.Committed) {
-		h.Set("X-Weir-Restated", t.Restated)
+		s.set(h, "Restated", t.Restated)
 	}
 	if s.expose == exposeNever || s.expose == exposeDetour && tried < 2 {
 		return
 	}
-	h.Set("X-Weir-Attempts", strconv.Itoa(tried))
+	s.set(h, "Attempts", strconv.Itoa(tried))
 	if p, c, m, ok := served(t, last); ok {
-		h.Set("X-Weir-Provider", p)
-		h.Set("X-Weir-Connection", c)
-		h.Set("X-Weir-Model", m)
+		s.set(h, "Provider", p)
+		s.set(h, "Connection", c)
+		s.set(h, "Model", m)
+		s.set(h, "Selected-Connection-Id", c) // CMB-24
+	}
+}
+
+// set writes a header of ours, and under its older name too while WEIR_COMPAT_HEADERS is on (OV-11).
+func (s *sink) set(h http.Header, name, value string) {
+	h.Set("X-Weir-"+name, value)
+	if s.c.Catalog.Settings.CompatHeaders {
+		h.Set("X-Omniroute-"+name, value)
 	}
 }
 

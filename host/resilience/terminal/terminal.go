@@ -107,9 +107,9 @@ func lifted(s account.State, c *catalog.Connection, generation uint64) (account.
 	return s.Rest(), account.KindCleared
 }
 
-// Means says which terminal state an outcome puts its connection in. It takes what the verdict says, except that a
-// restated error is never permanent (RST-9), and that exhausted credits end no connection of a generic compatible
-// provider and none with a quota per model (COOL-55 to COOL-57). What is refused here is a cooldown.
+// Means says which terminal state an outcome puts its connection in. It takes what the verdict says, except that an error
+// restated to a temporary status is never permanent (RST-9), and that exhausted credits end no connection of a generic
+// compatible provider and none with a quota per model (COOL-55 to COOL-57). What is refused here is a cooldown.
 func Means(t catalog.Target, o resilience.Outcome) (wire.TerminalState, bool) {
 	v := o.Verdict
 	if o.OK || o.Ignore || !v.Terminal || v.Scope != wire.ScopeConnection || restated(o.Cause) {
@@ -128,13 +128,19 @@ func Means(t catalog.Target, o resilience.Outcome) (wire.TerminalState, bool) {
 	return state, true
 }
 
-// restated says whether a rule corrected the status. The host's own reading of statuses from 520 on, and of no answer at
-// all, is no restatement (RST-10).
+// restated says whether a rule corrected the status to one that is not about the account. Recorded answers are restated to
+// 401, 402 and 403 just because the account is at its end. The host's own reading of statuses from 520 on, and of no answer
+// at all, is no restatement (RST-10).
 func restated(c resilience.Cause) bool {
+	switch c.Status {
+	case 401, 402, 403:
+		return false
+	}
 	return c.OriginalStatus != 0 && c.OriginalStatus < 520 && c.OriginalStatus != c.Status
 }
 
-// perModel says whether the provider counts a quota per model (LOCK-12); the connection's own word wins.
+// perModel says whether the provider counts a quota per model; the connection's own word wins. That a provider passes any
+// model name through is not enough: most do, and a verdict about one model has the scope model.
 func perModel(t catalog.Target) bool {
 	switch t.Connection.Data["passthroughModels"] {
 	case "true":
@@ -142,7 +148,7 @@ func perModel(t catalog.Target) bool {
 	case "false":
 		return false
 	}
-	return t.Provider.PerModel || t.Provider.Passthrough
+	return t.Provider.PerModel
 }
 
 // Apply ignores every event: the record, terminal or not, is one, and the cooldown gate brings it up to date, keeps it in
