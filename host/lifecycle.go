@@ -73,7 +73,9 @@ func (h *Host) Stop(ctx context.Context) error {
 			_ = srv.Close() // what it would say was said
 		}
 		if h.keepsFiles() {
-			vault.RemoveAddr(h.process.DataDir)
+			if err := vault.RemoveAddr(h.process.DataDir, h.Addr()); err != nil {
+				h.o.Log.Warn("the address file could not be removed", "error", err.Error())
+			}
 		}
 	}
 	return h.close(ctx)
