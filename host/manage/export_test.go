@@ -1,0 +1,13 @@
+package manage
+
+// Row is a row of the table, for tests.
+type Row struct{ Method, Path string }
+
+// Table lists the table.
+func Table() []Row {
+	var rows []Row
+	for _, e := range endpoints() {
+		rows = append(rows, Row{e.method, e.path})
+	}
+	return rows
+}
