@@ -242,19 +242,6 @@ func (c *call) body() (*document.Node, error) {
 	return n, nil
 }
 
-// optionalBody is body, or nil when the request has none.
-func (c *call) optionalBody() (*document.Node, error) {
-	b, err := io.ReadAll(c.r.Body)
-	if err != nil {
-		return nil, err
-	}
-	c.r.Body = io.NopCloser(strings.NewReader(string(b)))
-	if len(strings.TrimSpace(string(b))) == 0 {
-		return nil, nil
-	}
-	return c.body()
-}
-
 // read decodes the body into dst, strictly.
 func (c *call) read(dst any) error {
 	n, err := c.body()

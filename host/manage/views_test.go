@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 		t.Error("explain changed the state")
 	}
 	u := r.call("POST", "/api/resilience/explain", `{"model":"openai/gpt-55"}`).refused(404, "model_not_found")
-	if !strings.Contains(u.text, "gpt-5-mini") {
+	if !strings.Contains(u.text, "are openai/gpt-5") {
 		t.Errorf("no near names: %s", u.text)
 	}
 	id := r.call("POST", "/api/keys", `{"allowedConnections":["b"],"allowedModels":["openai/*"]}`).is(201).at("id").(string)
