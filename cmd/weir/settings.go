@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func settingsCommands(g *gateway) *cobra.Command {
+	c := &cobra.Command{Use: "settings", Short: "Settings of the resilience", Example: "  weir settings get connectionCooldown"}
+	c.AddCommand(settingsGet(g), settingsSet(g))
+	return c
+}
+
+const resiliencePath = "/api/resilience"
+
+func settingsGet(g *gateway) *cobra.Command {
+	var explain bool
+	c := &cobra.Command{
+		Use: "get [SECTION]", Short: "Print the settings, or one section", Args: cobra.MaximumNArgs(1),
+		Example: "  weir settings get connectionCooldown --explain",
+		RunE: func(c *cobra.Command, args []string) error {
+			path := resiliencePath
+			if explain {
+				path += "?explain=true"
+			}
+			var sections map[string]json.RawMessage
+			show, err := g.call(c.Context(), request{method: http.MethodGet, path: path}, &sections)
+			if !show {
+				return err
+			}
+			if len(args) == 0 {
+				return g.app.printJSON(sections)
+			}
+			section, ok := sections[args[0]]
+			if !ok {
+				return fail(exitFaulty, "there is no section %q of settings; weir settings get lists all", args[0])
+			}
+			return g.app.printJSON(section)
+		},
+	}
+	c.Flags().BoolVar(&explain, "explain", false, "say for each value where it came from")
+	return c
+}
+
+func settingsSet(g *gateway) *cobra.Command {
+	return &cobra.Command{
+		Use: "set PATH VALUE", Short: "Store one setting; it holds from the next request", Args: cobra.ExactArgs(2),
+		Example: "  weir settings set connectionCooldown.apikey.baseCooldownMs 5000",
+		Long:    "Store one setting. PATH is a section and its field, with dots; VALUE is JSON, or else taken as text.",
+		RunE: func(c *cobra.Command, args []string) error {
+			path := strings.Split(args[0], ".")
+			if len(path) < 2 {
+				return fail(exitUsage, "%q is not the path of a setting; write a section and a field, such as routeDefaults.targetTimeoutMs", args[0])
+			}
+			var value any
+			if json.Unmarshal([]byte(args[1]), &value) != nil {
+				value = args[1]
+			}
+			for i := len(path) - 1; i >= 0; i-- {
+				value = map[string]any{path[i]: value}
+			}
+			show, err := g.call(c.Context(), request{method: http.MethodPatch, path: resiliencePath, body: value}, &struct{}{})
+			if !show {
+				return err
+			}
+			return g.app.say("%s is %s now.", args[0], args[1])
+		},
+	}
+}
