@@ -3,11 +3,13 @@ package plugin
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"runtime"
@@ -169,14 +171,18 @@ func (g *guest) describeTwice(ctx context.Context, hostVersion string, now time.
 	}})
 	var said [2][]byte
 	for i := range said {
-		in, err := g.instantiate(ctx, newSpace(), zeros{}, now)
+		random, at := io.Reader(zeros{}), now
+		if i > 0 { // what describe must not depend on is another for the second one
+			random, at = rand.Reader, now.Add(time.Hour+time.Millisecond)
+		}
+		in, err := g.instantiate(ctx, newSpace(), random, at)
 		if abi, ok := errors.AsType[errABI](err); ok {
 			return nil, fault(StepInstantiate, CodeUnknownABI, "the module speaks ABI %d, this host speaks %d; rebuild it for that", uint32(abi), manifest.Major)
 		}
 		if err != nil {
 			return nil, fault(StepInstantiate, CodeStart, "the module does not start: %v", err)
 		}
-		said[i], err = in.call(ctx, wire.OpDescribe, input, now, longCall)
+		said[i], err = in.call(ctx, wire.OpDescribe, input, at, longCall)
 		in.close()
 		switch {
 		case err != nil:
