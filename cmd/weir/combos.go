@@ -19,7 +19,7 @@ type combo struct {
 		ComboName    string
 		ConnectionID string
 		Weight       float64
-		Key          string
+		ExecutionKey string
 	}
 	Warning *struct{ Code, ModelID, ProviderID string }
 }
@@ -66,7 +66,7 @@ func combosShow(g *gateway) *cobra.Command {
 			}
 			var rows [][]string
 			for i, t := range x.Targets {
-				rows = append(rows, []string{fmt.Sprint(i + 1), t.Model + t.ComboName, t.ConnectionID, fmt.Sprint(t.Weight), t.Key})
+				rows = append(rows, []string{fmt.Sprint(i + 1), t.Model + t.ComboName, t.ConnectionID, fmt.Sprint(t.Weight), t.ExecutionKey})
 			}
 			return g.app.table([]string{"#", "target", "connection", "weight", "key"}, rows)
 		},

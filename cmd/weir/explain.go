@@ -47,7 +47,7 @@ func explainCommand(g *gateway) *cobra.Command {
 				}
 				rows = append(rows, []string{fmt.Sprint(x.Order), x.Provider, x.ConnectionID, x.Model, verdict, until, rule})
 			}
-			return g.app.table([]string{"#", "provider", "connection", "model", "", "until", "rule"}, rows)
+			return g.app.table([]string{"#", "provider", "connection", "model", "verdict", "until", "rule"}, rows)
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "as the client with this key id")

@@ -152,13 +152,17 @@ func (e *event) sentence() string {
 	}
 	switch e.Kind {
 	case "connection.cooldown":
-		fmt.Fprintf(&b, "%s cools down until %s", who, e.when("rateLimitedUntil", "until"))
+		fmt.Fprintf(&b, "%s cools down until %s", who, e.when("rateLimitedUntil"))
 	case "connection.error":
 		fmt.Fprintf(&b, "%s failed", who)
 	case "connection.cleared":
+		if gone, _ := e.Data["forgotten"].(bool); gone {
+			fmt.Fprintf(&b, "%s was deleted", who)
+			break
+		}
 		fmt.Fprintf(&b, "%s is healthy again", who)
 	case "connection.terminal":
-		fmt.Fprintf(&b, "%s is %s until a person or new credentials help", who, e.word("testStatus", "status"))
+		fmt.Fprintf(&b, "%s is %s until a person or new credentials help", who, e.word("testStatus"))
 	case "rejected.counted":
 		fmt.Fprintf(&b, "%s refused a request", who)
 	default:
@@ -184,6 +188,9 @@ func (e *event) cause() string {
 			fmt.Fprintf(&b, " (sent as %.0f)", original)
 		}
 	}
+	if source, _ := c["source"].(string); source != "" {
+		b.WriteString(" that said so in its " + strings.ReplaceAll(source, ":", " "))
+	}
 	if rule, _ := c["rule"].(string); rule != "" {
 		fmt.Fprintf(&b, ", by the rule %v/%s", c["plugin"], rule)
 	}
@@ -202,15 +209,10 @@ func (e *event) word(names ...string) string {
 	return ""
 }
 
-// when reads a time that is RFC 3339 or Unix milliseconds.
-func (e *event) when(names ...string) string {
-	for _, n := range names {
-		switch v := e.Data[n].(type) {
-		case string:
-			return clock(v)
-		case float64:
-			return time.UnixMilli(int64(v)).Local().Format("2006-01-02 15:04:05")
-		}
+// when reads a time.
+func (e *event) when(name string) string {
+	if s := e.word(name); s != "" {
+		return clock(s)
 	}
 	return "an unknown time"
 }

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -26,13 +27,50 @@ type Event struct {
 }
 
 func shownEvent(e store.Event) Event {
-	data := json.RawMessage(e.Data)
-	if len(data) == 0 || !json.Valid(data) {
-		data = json.RawMessage("{}")
-	}
+	data := eventData(e.Data)
 	return Event{
 		Seq: e.Seq, At: stamp(time.UnixMilli(e.At)), Kind: e.Kind, Provider: e.Provider, ConnectionID: e.ConnectionID,
 		Model: e.Model, RequestID: e.RequestID, Data: data, Version: max(e.Version, 1),
+	}
+}
+
+// eventData shows what an event holds: the machines' times, which are Unix milliseconds, as OBJ-1 wants them.
+func eventData(b []byte) json.RawMessage {
+	var v map[string]any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if d.Decode(&v) != nil || v == nil {
+		return json.RawMessage("{}")
+	}
+	readable(v)
+	shown, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return shown
+}
+
+// readable turns the times in v into text, also those of nested objects. A time of 0 is none.
+func readable(v map[string]any) {
+	for name, x := range v {
+		switch x := x.(type) {
+		case map[string]any:
+			readable(x)
+		case []any:
+			for _, item := range x {
+				if m, ok := item.(map[string]any); ok {
+					readable(m)
+				}
+			}
+		case json.Number:
+			isTime := name == "at" || name == "since" || name == "until" || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Until")
+			if ms, err := x.Int64(); err == nil && isTime {
+				v[name] = nil
+				if ms != 0 {
+					v[name] = stamp(time.UnixMilli(ms))
+				}
+			}
+		}
 	}
 }
 

@@ -126,6 +126,7 @@ func TestEvents(t *testing.T) {
 	r.settle(2)
 	r.call("GET", "/api/events", "").is(200).has("events.0.seq", 1, "events.0.kind", "connection.cooldown", "events.0.connectionId", "main",
 		"events.0.provider", "openai", "events.0.at", "2026-07-01T12:00:00.000Z", "events.0.v", 1, "events.0.data.lastErrorType", "rate_limit_exceeded",
+		"events.0.data.rateLimitedUntil", "2026-07-01T12:00:03.000Z", "events.0.data.cause.at", "2026-07-01T12:00:00.000Z", "events.0.data.cause.status", 429,
 		"events.1.data.file", "weir.yaml", "next", 2, "events.0.key", nil)
 	r.call("GET", "/api/events?after=1", "").is(200).has("events.0.seq", 2, "events.1", nil)
 	r.call("GET", "/api/events?kind=config.reloaded", "").is(200).has("events.0.seq", 2, "events.1", nil)

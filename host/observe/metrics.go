@@ -21,6 +21,7 @@ const (
 	maxRules     = 500
 	maxPlugins   = 200
 	maxGates     = 32
+	maxReasons   = 32
 )
 
 // Outcome is how a request ended (OBJ-17).
@@ -147,18 +148,14 @@ func (m *Metrics) Attempt(providerID string, reason wire.Reason) {
 		reason = wire.NoReason
 	}
 	p := m.provider(providerID)
-	for i, r := range p.reasons {
-		if r == reason {
-			p.attempts[i].Inc()
-			return
-		}
-	}
-	p.attempts[len(p.attempts)-1].Inc()
+	p.attempts.get(reason, maxReasons, Other, func(r wire.Reason) prometheus.Counter {
+		return m.attempts.WithLabelValues(p.name, string(r))
+	}).Inc()
 }
 
 // Fallback counts a move to another connection or target.
 func (m *Metrics) Fallback(reason wire.Reason) {
-	m.byFallback.get(string(reason), maxGates, Other, func(s string) prometheus.Counter {
+	m.byFallback.get(string(reason), maxReasons, Other, func(s string) prometheus.Counter {
 		return m.fallbacks.WithLabelValues(s)
 	}).Inc()
 }

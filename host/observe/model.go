@@ -12,8 +12,7 @@ import (
 type provider struct {
 	name     string
 	models   handles[string, *Model]
-	reasons  []wire.Reason
-	attempts []prometheus.Counter // by reasons; the last is other
+	attempts handles[wire.Reason, prometheus.Counter]
 }
 
 func (m *Metrics) provider(id string) *provider {
@@ -23,14 +22,7 @@ func (m *Metrics) provider(id string) *provider {
 	if id == "" || !m.known(id, "") {
 		id = Other
 	}
-	return m.providers.get(id, maxProviders, Other, func(name string) *provider {
-		p := &provider{name: name, reasons: wire.Reasons()}
-		for _, r := range p.reasons {
-			p.attempts = append(p.attempts, m.attempts.WithLabelValues(name, string(r)))
-		}
-		p.attempts = append(p.attempts, m.attempts.WithLabelValues(name, Other))
-		return p
-	})
+	return m.providers.get(id, maxProviders, Other, func(name string) *provider { return &provider{name: name} })
 }
 
 // Model counts the requests to one model of one provider. Safe for concurrent use; its methods take no lock of the
