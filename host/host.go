@@ -141,7 +141,7 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, faults := h.build(h.file.Load(), stored)
+	next, faults := h.build(h.file.Load(), stored, false)
 	if len(faults) > 0 {
 		return faultList(faults)
 	}

@@ -46,7 +46,7 @@ func (h *Host) check(saving catalog.Input) []document.Fault {
 	if err != nil {
 		return []document.Fault{{Message: err.Error()}}
 	}
-	_, faults := h.build(h.file.Load(), overlay(stored, saving))
+	_, faults := h.build(h.file.Load(), overlay(stored, saving), true)
 	return faults
 }
 

@@ -121,14 +121,15 @@ func (r *refresher) await(ctx context.Context, seq store.Seq) error {
 func (h *Host) rebuild(ctx context.Context, file *fileState) error {
 	h.building.Lock()
 	defer h.building.Unlock()
-	if file == nil {
+	inForce := file == nil
+	if inForce {
 		file = h.file.Load()
 	}
 	stored, _, err := h.loadStored(ctx)
 	if err != nil {
 		return err
 	}
-	next, faults := h.build(file, stored)
+	next, faults := h.build(file, stored, inForce)
 	if len(faults) > 0 {
 		return faultList(faults)
 	}
@@ -137,12 +138,13 @@ func (h *Host) rebuild(ctx context.Context, file *fileState) error {
 	return nil
 }
 
-func (h *Host) build(file *fileState, stored *catalog.Input) (*catalog.Snapshot, []document.Fault) {
+// build makes a snapshot. A file that is in force already stays so when a plugin that it relies on goes away.
+func (h *Host) build(file *fileState, stored *catalog.Input, inForce bool) (*catalog.Snapshot, []document.Fault) {
 	set := h.plugins.Acquire()
 	defer set.Release()
 	return catalog.Build(catalog.Sources{
 		File: file.input, Stored: stored, Discovered: h.discovered, Env: h.o.Env, Described: set.Described(), Demo: h.o.Demo,
-		Previous: h.catalog.Current(),
+		Previous: h.catalog.Current(), FileInForce: inForce,
 	})
 }
 
