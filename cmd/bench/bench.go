@@ -176,6 +176,11 @@ func (b *bench) idle(ctx context.Context) error {
 
 // load runs one case once on one target.
 func (b *bench) load(ctx context.Context, c loadCase, target string, round int) error {
+	for _, p := range []*process{b.mock, b.proxy, b.gate} {
+		if err := p.alive(); err != nil {
+			return fmt.Errorf("%s on %s: %w", c.name, target, err)
+		}
+	}
 	addr, key, model, pid := b.mockAddr, "k-ok", "mock-1", b.mock.cmd.Process.Pid
 	switch target {
 	case reference:

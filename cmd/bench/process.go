@@ -49,6 +49,19 @@ func bareEnv() []string {
 	})
 }
 
+// alive returns how the process ended, and nil while it runs or when there is none.
+func (p *process) alive() error {
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.gone:
+		return fmt.Errorf("%s ended: %v\n%s", p.name, p.err, p.said.String())
+	default:
+		return nil
+	}
+}
+
 // stop asks the process to end and kills it when it does not.
 func (p *process) stop() {
 	if p == nil {
@@ -83,7 +96,7 @@ func (p *process) await(ctx context.Context, limit time.Duration, ready func() b
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.gone:
-			return fmt.Errorf("%s ended: %v\n%s", p.name, p.err, p.said.String())
+			return p.alive()
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {

@@ -19,8 +19,8 @@ type Goal struct {
 // requests per second, and it stays true where the load generator is what is full, or where something else takes a part
 // of the core.
 var Goals = []Goal{
-	{"throughput per core at 1 KB, as a ratio to the reference proxy", 0.90, true, "%.2f", against("max1k", Row.CPUPerRequest, inverse)},
-	{"throughput per core at 100 KB, likewise", 0.90, true, "%.2f", against("max100k", Row.CPUPerRequest, inverse)},
+	{"throughput per core at 1 KB, as a ratio to the reference proxy", 0.90, true, "%.3f", against("max1k", Row.CPUPerRequest, inverse)},
+	{"throughput per core at 100 KB, likewise", 0.90, true, "%.3f", against("max100k", Row.CPUPerRequest, inverse)},
 	{"CPU per chunk of a stream, us", 3.5, false, "%.2f", own("stream", Row.CPUPerEvent)},
 	{"p50 added at 500 requests/s, us", 80, false, "%.0f", against("open500", p50, minus)},
 	{"resident memory when idle, MB", 60, false, "%.1f", own(Idle, func(r Row) float64 { return float64(r.RSSAfter) / 1e6 })},

@@ -47,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 	if strings.Join(got, " ") != want || missed != 3 {
 		t.Errorf("%v, %d missed; want %s\n%s", got, missed, want, &out)
 	}
-	for _, figure := range []string{"0.93", "0.50", "3.50", "79", "61.0", "299"} {
+	for _, figure := range []string{"0.930", "0.500", "3.50", "79", "61.0", "299"} {
 		if !strings.Contains(out.String(), figure) {
 			t.Errorf("%s is not shown:\n%s", figure, &out)
 		}
