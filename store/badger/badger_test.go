@@ -300,12 +300,13 @@ func TestForgetDeletions(t *testing.T) {
 
 // DATA-4: the folder does not grow with what was written, only with what is kept.
 func TestFolderIsBounded(t *testing.T) {
+	t.Parallel()
 	o := small()
 	o.Retention = store.Retention{Count: 100}
 	s := open(t, t.TempDir(), o)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 16<<10/16)
 	written := 0
-	for written < 160<<20 {
+	for written < 96<<20 {
 		es := make([]store.Event, 100)
 		for i := range es {
 			es[i] = store.Event{At: s.o.Now().UnixMilli(), Kind: "k", Data: data}
@@ -324,7 +325,7 @@ func TestFolderIsBounded(t *testing.T) {
 	}
 	s.collect()
 	s.measure()
-	if size := s.Health().Bytes; size > 100<<20 || size == 0 {
+	if size := s.Health().Bytes; size > 64<<20 || size == 0 {
 		t.Fatalf("%d MiB written, of which 1.6 are kept, left a folder of %d MiB", written>>20, size>>20)
 	}
 	if _, _, n := seqs(t, s); n != 100 {

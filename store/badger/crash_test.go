@@ -130,12 +130,21 @@ func TestCrash(t *testing.T) {
 			t.Fatalf("CRASH_N=%s is not a number", text)
 		}
 	}
+	for lane := range 2 {
+		t.Run(fmt.Sprintf("DATA-2 folder %d", lane), func(t *testing.T) {
+			t.Parallel()
+			crashFolder(t, (n+lane)/2)
+		})
+	}
+}
+
+// crashFolder kills n children that write to one folder, one after the other.
+func crashFolder(t *testing.T, n int) {
 	dir := t.TempDir()
 	c := &crash{acked: map[string]acked{}}
 	for range n {
-		// A third of the kills fall into the opening, the others into the writing.
-		delay := time.Duration(rand.IntN(int(40 * time.Millisecond)))
-		c.round(t, dir, rand.IntN(3) == 0, delay)
+		// A quarter of the kills fall into the opening, the others into the writing.
+		c.round(t, dir, rand.IntN(4) == 0, time.Duration(rand.IntN(int(20*time.Millisecond))))
 		if t.Failed() {
 			return
 		}
