@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -25,7 +27,7 @@ func (h *Host) openStore(ctx context.Context) error {
 	if h.keepsFiles() {
 		dir = h.process.DataDir
 	}
-	v, err := vault.Open(dir, vault.Options{SecretKey: env("WEIR_SECRET_KEY"), AdminKey: env("WEIR_ADMIN_KEY")})
+	v, err := vault.Open(dir, h.vaultKeys(env))
 	if err != nil {
 		return err
 	}
@@ -47,6 +49,24 @@ func (h *Host) openStore(ctx context.Context) error {
 		return fmt.Errorf("read the notes of earlier runs: %w", err)
 	}
 	return nil
+}
+
+// vaultKeys are the keys of the environment. Without a data folder to keep them in, keys that are not given live as long as
+// this host: what a store that outlives it holds sealed needs WEIR_SECRET_KEY.
+func (h *Host) vaultKeys(env func(string) string) vault.Options {
+	o := vault.Options{SecretKey: env("WEIR_SECRET_KEY"), AdminKey: env("WEIR_ADMIN_KEY")}
+	if h.keepsFiles() {
+		return o
+	}
+	if o.SecretKey == "" {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		o.SecretKey = base64.StdEncoding.EncodeToString(key)
+	}
+	if o.AdminKey == "" {
+		o.AdminKey = "weir-admin-" + rand.Text()
+	}
+	return o
 }
 
 // builtinPlugins are the shipped ones: packs and guests, embedded. Their order is that in which providers are owned.

@@ -43,6 +43,9 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint stri
 	t := g.o.Dispatch.Do(r.Context(), c, out)
 	g.finish(out, t)
 	g.o.Observe(c, t)
+	if t.Committed && t.Partial && !c.Stream {
+		panic(http.ErrAbortHandler) // a cut plain answer must not look whole
+	}
 }
 
 // read takes the body in, within its size and time (SEC-4, INF-15).
@@ -126,9 +129,6 @@ func unresolved(err error) *dialect.Failure {
 func (g *Gateway) finish(out *sink, t *dispatch.Trail) {
 	switch {
 	case t.Committed:
-		if t.Partial && !out.c.Stream {
-			panic(http.ErrAbortHandler) // a cut plain answer must not look whole
-		}
 	case t.Cancelled:
 		t.Status = 499
 	case t.Failure != nil:
