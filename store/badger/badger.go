@@ -103,7 +103,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	s.tape.Store(state.NewJournal(s.lastEvent, s.tapeLimit()))
+	s.tape.CompareAndSwap(nil, state.NewJournal(s.lastEvent, s.tapeLimit()))
 	s.measure()
 	go s.maintain()
 	return s, nil

@@ -202,6 +202,49 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// DATA-7: a change waits for the sync; the journal does not.
+func TestOnlyDocumentsWaitForTheSync(t *testing.T) {
+	s := open(t, t.TempDir(), small())
+	s.sync.turn.Lock() // a sync is under way
+	changed := make(chan error, 1)
+	go func() {
+		_, err := s.Change(t.Context(), store.Write{Kind: "key", ID: "a", Data: []byte("1")})
+		changed <- err
+	}()
+	appendEvents(t, s, 10)
+	for _, err := s.Get(t.Context(), "key", "a"); err != nil; _, err = s.Get(t.Context(), "key", "a") {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-changed:
+		t.Errorf("acknowledged before the sync: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	s.sync.turn.Unlock()
+	if err := <-changed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A sync covers the log of a memtable that became full a moment ago.
+func TestSyncOfRotatedLogs(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"00001.mem", "00002.mem"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syncRotated(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "00003.mem"), 0o700); err != nil { // stands for a log that cannot be synced
+		t.Fatal(err)
+	}
+	if err := syncRotated(dir); err == nil {
+		t.Fatal("a log that cannot be synced went unnoticed")
+	}
+}
+
 // DATA-7: the options, as Badger has them.
 func TestEngineOptions(t *testing.T) {
 	s := open(t, t.TempDir(), small())

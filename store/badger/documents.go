@@ -2,6 +2,7 @@ package badger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -172,7 +173,7 @@ func each(txn *badgerdb.Txn, prefix []byte, f func(key, value []byte) error) err
 // getNumber reads a number, 0 when there is none.
 func getNumber(txn *badgerdb.Txn, key []byte) (n uint64, err error) {
 	item, err := txn.Get(key)
-	if err == badgerdb.ErrKeyNotFound { //nolint:errorlint // Badger returns it bare
+	if errors.Is(err, badgerdb.ErrKeyNotFound) {
 		return 0, nil
 	}
 	if err != nil {

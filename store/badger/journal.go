@@ -81,7 +81,8 @@ func (s *Store) remember(es []store.Event) (store.Seq, error) {
 	return last, err
 }
 
-// Replay yields the events after after; while degraded, only those appended since.
+// Replay yields the events after after; while degraded, only those appended since, or since the last snapshot when the
+// store was opened without room.
 func (s *Store) Replay(ctx context.Context, after store.Seq) iter.Seq2[store.Event, error] {
 	return state.Pages(ctx, after, s.readEvents)
 }

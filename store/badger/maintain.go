@@ -38,7 +38,7 @@ func (s *Store) maintain() {
 func (s *Store) look(n int) {
 	db := s.current()
 	if db == nil {
-		s.recover()
+		s.resume()
 	} else if err := s.room(); err != nil {
 		s.degrade(db, err)
 	}

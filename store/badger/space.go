@@ -58,7 +58,39 @@ func (s *Store) start() error {
 	if err != nil {
 		return fmt.Errorf("%w; and what is stored there cannot be read without room: %w", tight, err)
 	}
-	return errors.Join(s.load(db), db.Close())
+	err = s.load(db)
+	if err == nil {
+		err = s.loadJournal(db)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// loadJournal reads the latest snapshot and the events after it into memory, for a start without room: what was cooling
+// before goes on cooling.
+func (s *Store) loadJournal(db *badgerdb.DB) error {
+	return db.View(func(txn *badgerdb.Txn) error {
+		after := store.Seq(0)
+		record, err := latest(txn)
+		if err == nil {
+			snap, err := record.read(txn)
+			if err != nil {
+				return err
+			}
+			s.held, after = &snap, snap.Seq
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		tape := state.NewJournal(after, s.tapeLimit())
+		for {
+			es, err := firstEvents(txn, after, readEvents)
+			if err != nil || len(es) == 0 {
+				s.tape.Store(tape)
+				return err
+			}
+			tape.Load(es)
+			after = es[len(es)-1].Seq
+		}
+	})
 }
 
 // open opens Badger, upgrades what an older version wrote, and loads.
@@ -130,9 +162,9 @@ func (s *Store) current() *badgerdb.DB {
 	return s.db
 }
 
-// recover opens Badger again when there is room, twice the reserve so that it does not go back and forth, and brings it up
+// resume opens Badger again when there is room, twice the reserve so that it does not go back and forth, and brings it up
 // to what happened meanwhile.
-func (s *Store) recover() {
+func (s *Store) resume() {
 	s.gate.RLock()
 	ending := s.ending
 	s.gate.RUnlock()

@@ -311,25 +311,45 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// DATA-6: without room the store starts degraded, and reads what is stored.
+// DATA-5, DATA-6, OV-5: without room the store starts degraded, and has all that is stored.
 func TestStartWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
 	d, o := newDisk(1000 * mib)
 	s := open(t, dir, o)
 	put(t, s, "a", "1")
-	appendEvents(t, s, 3)
+	appendEvents(t, s, 600)
+	if err := s.Save(t.Context(), store.Snapshot{Seq: 300, Data: map[string][]byte{"gate": []byte("state")}}); err != nil {
+		t.Fatal(err)
+	}
 	closed(t, s)
+	check := func() {
+		t.Helper()
+		wantData(t, s, "a", "1")
+		if snap, err := s.Latest(t.Context()); err != nil || snap.Seq != 300 || string(snap.Data["gate"]) != "state" {
+			t.Fatalf("snapshot: %+v, %v", snap, err)
+		}
+		next := store.Seq(301)
+		for e, err := range s.Replay(t.Context(), 300) {
+			if err != nil || e.Seq != next || next <= 600 && e.Key != fmt.Sprint(next-1) {
+				t.Fatalf("event %d: %+v, %v", next, e, err)
+			}
+			next++
+		}
+		if next != 602 {
+			t.Fatalf("%d is after the last event", next)
+		}
+	}
 	for _, free := range []uint64{99 * mib, 0} { // the latter opens read-only
 		d.free.Store(free)
 		s = open(t, dir, o)
 		wantState(t, s, store.StateDegraded)
-		wantData(t, s, "a", "1")
 		if exists(dir, ballastName) {
 			t.Error("the ballast is still there")
 		}
-		if last := appendEvents(t, s, 1); last != 4 {
+		if last := appendEvents(t, s, 1); last != 601 {
 			t.Fatalf("numbering goes on with %d", last)
 		}
+		check()
 		closed(t, s)
 	}
 	s = open(t, dir, o)
@@ -337,9 +357,13 @@ func TestStartWithoutRoom(t *testing.T) {
 	d.free.Store(1000 * mib)
 	s.look(1)
 	wantState(t, s, store.StateOK)
-	if _, last, n := seqs(t, s); last != 4 || n != 4 {
-		t.Fatalf("%d events up to %d", n, last)
+	check()
+	if first, last, n := seqs(t, s); first != 1 || last != 601 || n != 601 {
+		t.Fatalf("%d events, %d to %d", n, first, last)
 	}
+	closed(t, s)
+	s = open(t, dir, o)
+	check()
 }
 
 // DATA-6: a new folder without room starts in memory, and is made when there is room.

@@ -57,6 +57,18 @@ func (j *Journal) Append(es ...store.Event) (store.Seq, error) {
 	return j.last, nil
 }
 
+// Load takes events that are numbered already, oldest first, before anything else happens.
+func (j *Journal) Load(es []store.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range es {
+		j.last = es[i].Seq
+		j.bytes += int64(es[i].Size())
+	}
+	j.events = append(j.events, es...)
+	j.drop(len(j.events) - j.limit)
+}
+
 // drop forgets the n oldest. The array behind moves on by itself when it is full.
 func (j *Journal) drop(n int) {
 	if n <= 0 {
