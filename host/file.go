@@ -104,7 +104,7 @@ type configFault struct {
 
 // warnAboutRestart names what the file asks for and only a start can do.
 func (h *Host) warnAboutRestart(fs *fileState) {
-	p, faults := config.Resolve(config.Flags{Data: h.o.DataDir, Listen: h.o.Listen, Plugins: h.o.PluginsDir}, h.o.Env, fs.file)
+	p, faults := config.Resolve(h.flags(), h.o.Env, fs.file)
 	if len(faults) > 0 {
 		return
 	}

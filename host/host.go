@@ -102,14 +102,21 @@ func (h *Host) readFile(context.Context) error {
 		return err
 	}
 	h.file.Store(fs)
-	p, faults := config.Resolve(config.Flags{
-		Data: h.o.DataDir, Listen: h.o.Listen, Plugins: h.o.PluginsDir,
-	}, h.o.Env, fs.file)
-	if len(faults) > 0 && !(h.o.Listen == NoListener && len(faults) == 1 && faults[0].Path == "--listen") {
+	p, faults := config.Resolve(h.flags(), h.o.Env, fs.file)
+	if len(faults) > 0 {
 		return faultList(faults)
 	}
 	h.process = p
 	return nil
+}
+
+// flags are the options that beat environment and file.
+func (h *Host) flags() config.Flags {
+	f := config.Flags{Data: h.o.DataDir, Listen: h.o.Listen, Plugins: h.o.PluginsDir}
+	if f.Listen == NoListener {
+		f.Listen = config.DefaultListen // not opened
+	}
+	return f
 }
 
 // startPlugins loads the built-in plugins and the folder, so that the first snapshot knows their providers.

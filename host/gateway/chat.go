@@ -78,6 +78,7 @@ func (g *Gateway) readBody(r *http.Request) (*body.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer decoded.Close() //nolint:errcheck // what it has to say, Read said
 	return body.Read(decoded, -1, g.o.MaxBody)
 }
 
@@ -85,7 +86,7 @@ func (g *Gateway) readBody(r *http.Request) (*body.Buffer, error) {
 func resolve(c *dispatch.Call) *dialect.Failure {
 	scan, err := c.Body.Scan()
 	if err != nil {
-		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Message: "The request body is not valid JSON: " + err.Error() + "."}
+		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Message: "The " + err.Error() + "."}
 	}
 	model, ok := scan.Model()
 	if !ok || model == "" {
