@@ -18,7 +18,7 @@ import (
 	"github.com/weirgate/weir/store"
 )
 
-// crashDir tells the test binary that it is the child, and where to write. CRASH_N is how often it is killed.
+// crashDir tells the test binary that it is the child, and where to write. WEIR_CRASH_KILLS is how often it is killed.
 const crashDir = "STORE_CRASH_DIR"
 
 const crashWriters = 4
@@ -126,10 +126,10 @@ type acked struct {
 // there together. Events whose append returned are there as well, since the page cache outlives a process.
 func TestCrash(t *testing.T) {
 	n := 110
-	if text := os.Getenv("CRASH_N"); text != "" {
+	if text := os.Getenv("WEIR_CRASH_KILLS"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("CRASH_N=%s is not a number", text)
+			t.Fatalf("WEIR_CRASH_KILLS=%s is not a number", text)
 		}
 	}
 	for lane := range 2 {
