@@ -30,12 +30,17 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		s.name = v.name
 		e.Name, e.Version, e.Digest = v.name, v.manifest.Version, v.digest
 	}
-	if f != nil || gone {
+	refused := f != nil || gone
+	// The same bytes that may not stay are bytes that lost a grant: the operator's word counts at once.
+	revoked := refused && v != nil && s.active != nil && s.active.digest == v.digest
+	if refused {
 		e.Kind = "plugin.rejected"
 		if v != nil {
 			v.release()
+			v = nil
 		}
-	} else {
+	}
+	if !refused || revoked {
 		old := s.active
 		s.active = v
 		if rebuild {
@@ -50,7 +55,7 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		return
 	}
 	r.tell(e)
-	if f == nil && rebuild {
+	if (!refused || revoked) && rebuild {
 		r.changed()
 	}
 }

@@ -45,7 +45,7 @@ type guest struct {
 func (l *loader) compile(ctx context.Context, wasm []byte, o *binary.Outline, cacheDir string) (_ *guest, f *Fault) {
 	g := &guest{log: l.log, pages: memoryPages, counters: &counters{}}
 	config := wazero.NewRuntimeConfig()
-	if l.interpret {
+	if l.interpret || slowCompiler && len(wasm) > 1<<20 {
 		config, cacheDir = wazero.NewRuntimeConfigInterpreter(), ""
 	}
 	config = config.
@@ -154,6 +154,11 @@ func (g *guest) instantiate(ctx context.Context, kv *space, random io.Reader, no
 	in := &instance{owner: g, kv: kv, random: random, now: now}
 	ctx, stop := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), guestKey{}, in), longCall)
 	defer stop()
+	if g.pages < memoryPages { // the plugin lowered its own limit
+		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory {
+			return &lowered{most: uint64(g.pages) * 65536}
+		}))
+	}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithRandSource(random).WithStderr(&in.stderr)
 	mod, err := g.runtime.InstantiateModule(ctx, g.code, config)
 	if err != nil {
@@ -173,6 +178,27 @@ func (g *guest) instantiate(ctx context.Context, kv *space, random io.Reader, no
 	}
 	return in, nil
 }
+
+// lowered is a memory that does not grow beyond the plugin's own limit (ABI-2, limits).
+type lowered struct {
+	b    []byte
+	most uint64
+}
+
+// Reallocate returns the memory with that size, nil when the limit is reached.
+func (l *lowered) Reallocate(size uint64) []byte {
+	if size > l.most {
+		return nil
+	}
+	if grow := int(size) - len(l.b); grow > 0 {
+		l.b = append(l.b, make([]byte, grow)...)
+	}
+	l.b = l.b[:size]
+	return l.b
+}
+
+// Free gives the memory to the collector.
+func (l *lowered) Free() { l.b = nil }
 
 // errABI is a module that answers another major version.
 type errABI uint32

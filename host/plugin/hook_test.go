@@ -79,7 +79,7 @@ func TestViolations(t *testing.T) {
 		{"ABI-8 proc_exit", violationExit, module{call: codeExit, imports: []string{"!wasi_snapshot_preview1.proc_exit"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.m.manifest = hookManifest
+			c.m.manifest = strings.Replace(hookManifest, `"hooks"`, `"limits":{"memory_mib":1},"hooks"`, 1)
 			r, s := setOf(t, Options{}, guestFile(c.m),
 				builtin("name: last\nversion: 1.0.0\nkinds: [classifier]\nrules:\n- {id: r, status: [403], then: {reason: overloaded}}\n"))
 			for range 2 {
@@ -92,7 +92,7 @@ func TestViolations(t *testing.T) {
 			if got.Violations[c.kind] != 2 || len(got.Violations) != 1 {
 				t.Errorf("violations %v, want 2 of %s", got.Violations, c.kind)
 			}
-			if g := s.byName["acme"].guest; c.kind != violationGarbage && len(g.pool.idle) != 0 {
+			if g := s.byName["acme"].v.guest; c.kind != violationGarbage && len(g.pool.idle) != 0 {
 				t.Errorf("an instance that broke the rules is used again")
 			}
 		})
@@ -173,15 +173,15 @@ func TestPoolUnderLoad(t *testing.T) { // ABI-1, ABI-7
 	for range 16 {
 		wg.Go(func() {
 			for range 20 {
-				if _, err := s.byName["acme"].guest.call(t.Context(), wire.OpClassify, []byte("{}"), time.Now(), 5*time.Second); err != nil {
+				if _, err := s.byName["acme"].v.guest.call(t.Context(), wire.OpClassify, []byte("{}"), time.Now(), 5*time.Second); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if n := len(s.byName["acme"].guest.pool.idle); n > cap(s.byName["acme"].guest.pool.tokens) || n == 0 {
-		t.Errorf("%d idle instances, at most %d may exist", n, cap(s.byName["acme"].guest.pool.tokens))
+	if n := len(s.byName["acme"].v.guest.pool.idle); n > cap(s.byName["acme"].v.guest.pool.tokens) || n == 0 {
+		t.Errorf("%d idle instances, at most %d may exist", n, cap(s.byName["acme"].v.guest.pool.tokens))
 	}
 	if c := r.counts["acme"].read(); c.Calls != 320 || len(c.Violations) != 0 {
 		t.Errorf("%+v", c)

@@ -86,6 +86,7 @@ type instance struct {
 	size   uint32 // of the input buffer
 	first  uint32 // bytes of memory after the first call
 	calls  int
+	used   time.Time // when it was given back
 
 	// of the present call
 	now    time.Time

@@ -61,16 +61,24 @@ func (t *tables) chain(members []*version) *chain {
 const maxJudges = 4096
 
 // Judge returns the chain for p. It is found by an index: plugins that do not speak for p cost nothing (PLG-13).
-func (s *Set) Judge(p *catalog.Provider) *Judge { return s.judge(p.ID) }
-
-func (s *Set) judge(provider string) *Judge {
-	s.mu.RLock()
-	j := s.judges[provider]
-	s.mu.RUnlock()
-	if j != nil {
+func (s *Set) Judge(p *catalog.Provider) *Judge {
+	if j := s.known[p.ID]; j != nil {
 		return j
 	}
-	j = &Judge{provider: provider, tables: s.tables, now: s.now}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.other[p.ID]
+	if j == nil {
+		j = s.newJudge(p.ID)
+		if len(s.other) < maxJudges {
+			s.other[p.ID] = j
+		}
+	}
+	return j
+}
+
+func (s *Set) newJudge(provider string) *Judge {
+	j := &Judge{provider: provider, tables: s.tables, now: s.now}
 	steady := true
 	for _, v := range s.plugins {
 		if (v.table.Len() > 0 || v.manifest.Hook("restate") || v.manifest.Hook("classify")) && v.speaksFor(provider) {
@@ -80,11 +88,6 @@ func (s *Set) judge(provider string) *Judge {
 	}
 	if steady {
 		j.fixed = j.order("", "")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.judges) < maxJudges {
-		s.judges[provider] = j
 	}
 	return j
 }

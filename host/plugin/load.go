@@ -111,7 +111,7 @@ func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binar
 			return nil
 		}
 	}
-	v.loader = loaderRaw
+	v.loader, v.pages = loaderRaw, o.Pages
 	dir := ""
 	if l.cacheDir != "" {
 		dir = filepath.Join(l.cacheDir, v.digest)
@@ -220,6 +220,9 @@ func (l *loader) adopt(v *version, node *document.Node) *Fault {
 		g.settings, _ = json.Marshal(map[string]any{"config": orEmpty(v.config), "granted": v.granted}) // config was read as JSON
 		if mib := m.Limits.MemoryMiB; mib > 0 {
 			g.pages = uint32(mib) * 16
+			if initial := v.pages; initial > g.pages {
+				return fault(StepValidate, CodeMemoryLimit, "the module starts with %d pages of 64 KiB, above its own limit of %d MiB", initial, mib)
+			}
 		}
 	}
 	if v.table.Len() == 0 && len(m.Hooks) == 0 || len(m.Examples) > 0 {

@@ -53,6 +53,7 @@ func TestBadFiles(t *testing.T) { // PLG-14, PLG-2, ABI-1, ABI-2, ABI-8
 		{"ABI-1 weir_call of another type", "a.wasm", module{manifest: hookManifest, mistyped: "weir_call"}.wasm(), StepPrecheck, CodeExportType, "(i32 i32)->(i64)"},
 		{"ABI-1 _initialize of another type", "a.wasm", module{manifest: hookManifest, mistyped: "_initialize"}.wasm(), StepPrecheck, CodeExportType, "_initialize"},
 		{"PLG-14 too much memory", "a.wasm", module{manifest: hookManifest, pages: 513}.wasm(), StepPrecheck, CodeMemoryLimit, "at most 32"},
+		{"ABI-2 memory above its own limit", "a.wasm", module{manifest: strings.Replace(hookManifest, `"hooks"`, `"limits":{"memory_mib":1},"hooks"`, 1), pages: 17}.wasm(), StepValidate, CodeMemoryLimit, "17 pages"},
 		{"ABI-7 a table bomb", "a.wasm", module{manifest: hookManifest, table: 10_000_000}.wasm(), StepPrecheck, CodeModuleLimit, "entries"},
 		{"ABI-7 too many locals", "a.wasm", module{manifest: hookManifest, locals: 40_000}.wasm(), StepPrecheck, CodeModuleLimit, "locals"},
 		{"PLG-14 an import of a later host", "a.wasm", module{manifest: hookManifest, imports: []string{"weir.foo"}}.wasm(), StepPrecheck, CodeUnknownImport, "needs weir.foo, host has ABI 1.0"},

@@ -26,13 +26,13 @@ const manifestAt = 16
 
 // Code of the functions that tests put together.
 var (
-	codeSpin  = []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x42, 0}                                                 // loop br 0 end
-	codeTrap  = []byte{0x00, 0x42, 0}                                                                      // unreachable
-	codeGrow  = []byte{0x03, 0x40, 0x41, 0xff, 0, 0x40, 0, 0x41, 0x7f, 0x47, 0x0d, 0, 0x0b, 0x00, 0x42, 0} // 127 pages more until refused, then trap
-	codeExit  = []byte{0x41, 3, 0x10, 0, 0x42, 0}                                                          // call import 0 with 3
-	codeZero  = []byte{0x42, 0}                                                                            // no opinion
-	codeLeave = []byte{0x41, 0}                                                                            // weir_alloc that refuses
-	codeFar   = append([]byte{0x41}, signed(1<<30)...)                                                     // weir_alloc outside of the memory
+	codeSpin  = []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x42, 0}                                           // loop br 0 end
+	codeTrap  = []byte{0x00, 0x42, 0}                                                                // unreachable
+	codeGrow  = []byte{0x03, 0x40, 0x41, 1, 0x40, 0, 0x41, 0x7f, 0x47, 0x0d, 0, 0x0b, 0x00, 0x42, 0} // a page more until refused, then trap
+	codeExit  = []byte{0x41, 3, 0x10, 0, 0x42, 0}                                                    // call import 0 with 3
+	codeZero  = []byte{0x42, 0}                                                                      // no opinion
+	codeLeave = []byte{0x41, 0}                                                                      // weir_alloc that refuses
+	codeFar   = append([]byte{0x41}, signed(1<<30)...)                                               // weir_alloc outside of the memory
 )
 
 // place is code that answers n bytes at an address.

@@ -25,8 +25,7 @@ func (o owners) claim(v *version) {
 // may says whether v may describe or execute the provider.
 func (o owners) may(v *version, id string) bool {
 	owner, taken := o[id]
-	return !taken || owner == v || owner.origin != OriginBuiltin && owner.name == v.name && owner.origin == v.origin ||
-		v.origin == OriginBuiltin || slices.Contains(v.granted.Providers, id)
+	return !taken || owner == v || v.origin == OriginBuiltin || slices.Contains(v.granted.Providers, id)
 }
 
 // check refuses a version that describes a provider of another plugin, or names one in order to execute it.

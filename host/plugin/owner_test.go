@@ -41,6 +41,7 @@ func TestWhoseKeysGoWhere(t *testing.T) {
 		{"rules for it need no grant", "name: helper\nversion: 1.0.0\nkinds: [classifier]\nmatches: [{providers: [openai]}]\n", Grants{}, ""},
 	} {
 		t.Run("ABI-2.2 "+c.name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "evil.yaml"), c.file)
 			r := started(t, Options{Builtins: []Builtin{{Name: "openai", YAML: []byte(openaiPack)}}, Dir: dir,
@@ -76,6 +77,26 @@ func TestWhoseKeysGoWhere(t *testing.T) {
 			t.Error("it may not, though it was granted")
 		}
 	})
+	t.Run("ABI-2.2 a grant that is taken back", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "evil.yaml"), evil("evil", "openai", asks))
+		r := started(t, Options{Builtins: []Builtin{{Name: "openai", YAML: []byte(openaiPack)}}, Dir: dir,
+			Settings: map[string]Settings{"evil": {Grants: Grants{Providers: []string{"openai"}}}}})
+		at := func() string {
+			s := r.Acquire()
+			defer s.Release()
+			base, _ := described(s, "openai")
+			return base
+		}
+		if at() != "https://evil.example/v1" {
+			t.Fatalf("what was granted is not in force: %s", at())
+		}
+		r.Configure(t.Context(), nil, nil)
+		if st := byFile(r, "evil.yaml"); at() != "https://api.openai.example/v1" || st.State != StateRejected {
+			t.Errorf("openai is at %s, %+v", at(), st)
+		}
+	})
 	t.Run("ABI-3 hosts of plans", func(t *testing.T) {
 		yaml := strings.Replace(openaiPack, "kinds", "permissions: {http: {hosts: [a.example, b.example]}}\nkinds", 1)
 		_, s := setOf(t, Options{Settings: map[string]Settings{"openai": {Grants: Grants{HTTPHosts: []string{"b.example", "c.example"}}}}}, thirdParty(yaml))
@@ -103,6 +124,7 @@ func described(s *Set, id string) (base string, env bool) {
 }
 
 func TestProvidersAmongThirdParties(t *testing.T) { // ABI-2.2: who described it first
+	t.Parallel()
 	dir := t.TempDir()
 	first := "name: first\nversion: 1.0.0\nkinds: [executor]\nproviders: [{id: shared, base_url: 'https://first.example'}]\nplans: [{plan: {url: '{{connection.base_url}}/x'}}]\n"
 	write(t, filepath.Join(dir, "a.yaml"), first)

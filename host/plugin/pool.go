@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // errBusy means that all instances were busy for as long as the call could wait.
@@ -51,6 +52,7 @@ func (p *pool) put(in *instance, discard bool) {
 	p.mu.Lock()
 	discard = discard || p.closed
 	if !discard {
+		in.used = time.Now() //nolint:forbidigo // how long an instance is idle is measured here only
 		p.idle = append(p.idle, in)
 	}
 	p.mu.Unlock()
@@ -60,12 +62,18 @@ func (p *pool) put(in *instance, discard bool) {
 	<-p.tokens
 }
 
-// trim closes the idle instances but one.
-func (p *pool) trim() {
+// trim closes the idle instances that were not used since then, but one.
+func (p *pool) trim(since time.Time) {
 	p.mu.Lock()
-	n := max(len(p.idle)-1, 0)
-	old := append([]*instance(nil), p.idle[:n]...)
-	p.idle = append(p.idle[:0], p.idle[n:]...)
+	var old, rest []*instance
+	for i, in := range p.idle { // the last used is last, and stays
+		if i < len(p.idle)-1 && in.used.Before(since) {
+			old = append(old, in)
+		} else {
+			rest = append(rest, in)
+		}
+	}
+	p.idle = rest
 	p.mu.Unlock()
 	for _, in := range old {
 		in.close()

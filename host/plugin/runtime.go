@@ -121,7 +121,9 @@ func (r *Runtime) Start(ctx context.Context) error {
 	r.loadBuiltins(ctx)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
+	r.wg.Go(func() { r.trimLoop(watch) })
 	if r.o.Dir == "" {
+		r.prune()
 		return nil
 	}
 	r.Rescan(ctx)
@@ -132,6 +134,29 @@ func (r *Runtime) Start(ctx context.Context) error {
 	r.wg.Go(func() { r.watchLoop(watch, w) })
 	r.prune()
 	return nil
+}
+
+// idleFor is how long an instance beyond the first of its version may lie idle (ABI-7).
+const idleFor = 5 * time.Minute
+
+// trimLoop closes instances that nobody needs any more.
+func (r *Runtime) trimLoop(ctx context.Context) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			s := r.Acquire()
+			for _, v := range s.plugins {
+				if v.guest != nil {
+					v.guest.pool.trim(now.Add(-idleFor))
+				}
+			}
+			s.Release()
+		}
+	}
 }
 
 // Close stops watching, gives up all versions and waits until the last request that holds one is done, or ctx ends.

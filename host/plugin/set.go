@@ -21,35 +21,37 @@ var ErrUnavailable = errors.New("plugin unavailable")
 // Set is one immutable set of plugin versions. A request acquires it once, uses it for all its decisions, and releases it;
 // so it ends with the versions it began with (PLG-3). Safe for concurrent use.
 type Set struct {
-	plugins   []*version          // enabled, in no special order
-	byName    map[string]*version // the same
-	providers map[string]*offer   // by id
+	plugins   []*version           // enabled, in no special order
+	byName    map[string]*Executor // the same, by name
+	providers map[string]*offer    // by id
 	now       func() time.Time
 
 	holders atomic.Int64 // the runtime, and requests
 
-	mu     sync.RWMutex
-	judges map[string]*Judge // by provider id, guarded by mu
 	tables *tables
+	known  map[string]*Judge // of the providers that plugins describe, by id
+
+	mu    sync.Mutex
+	other map[string]*Judge // of the operator's own providers, by id; guarded by mu
 }
 
 // offer is one provider of the set with the plugins that describe and execute it.
 type offer struct {
 	provider  wire.Provider
 	describes *version
-	executes  *version
+	executes  *Executor
 }
 
 // newSet makes the set of the enabled versions, which come in the order of ownership. own are the owners of all providers.
 func newSet(enabled []*version, own owners, now func() time.Time) *Set {
 	s := &Set{
-		plugins: enabled, byName: map[string]*version{}, providers: map[string]*offer{},
-		now: now, judges: map[string]*Judge{}, tables: &tables{},
+		plugins: enabled, byName: map[string]*Executor{}, providers: map[string]*offer{},
+		now: now, tables: &tables{}, known: map[string]*Judge{}, other: map[string]*Judge{},
 	}
 	s.holders.Store(1)
 	for _, v := range enabled {
 		v.hold()
-		s.byName[v.name] = v
+		s.byName[v.name] = &Executor{v: v, now: now}
 		for _, p := range v.manifest.Providers {
 			// Only the owner and those that were granted the provider come this far (owners.check); a granted entry
 			// replaces the owner's.
@@ -59,8 +61,8 @@ func newSet(enabled []*version, own owners, now func() time.Time) *Set {
 		}
 	}
 	for id, e := range s.providers {
-		e.executes = s.elect(id, e.describes)
-		s.judge(id)
+		e.executes = s.byName[s.elect(id, e.describes).name]
+		s.known[id] = s.newJudge(id)
 	}
 	return s
 }
@@ -121,16 +123,16 @@ func before(a, b *version, closeA, closeB int) int {
 // executed by the plugin that may, whatever an older catalogue says; one that the operator named is
 // found by its name.
 func (s *Set) Executor(p *catalog.Provider) (*Executor, error) {
-	var v *version
+	var e *Executor
 	if p.Executor != p.Plugin { // the operator named the executor
-		v = s.byName[p.Executor]
+		e = s.byName[p.Executor]
 	} else if o := s.providers[p.ID]; o != nil {
-		v = o.executes
+		e = o.executes
 	}
-	if v == nil || !v.manifest.Is(wire.KindExecutor) {
+	if e == nil || !e.v.manifest.Is(wire.KindExecutor) {
 		return nil, fmt.Errorf("%w: no active plugin executes the provider %s", ErrUnavailable, p.ID)
 	}
-	return &Executor{v: v, now: s.now}, nil
+	return e, nil
 }
 
 // Described is what the plugins say about providers, built-in ones first, each provider once: under the plugin that it

@@ -31,6 +31,7 @@ type version struct {
 	origin   Origin
 	loader   string
 	size     int
+	pages    uint32 // of memory at its start
 	loadedAt time.Time
 	manifest *manifest.Manifest
 	raw      []byte // the manifest as JSON

@@ -52,6 +52,7 @@ func byFile(r *Runtime, file string) Status {
 }
 
 func TestFolder(t *testing.T) { // PLG-1, PLG-2
+	t.Parallel()
 	var mu sync.Mutex
 	var events []string
 	changes := 0
@@ -114,6 +115,7 @@ func TestFolder(t *testing.T) { // PLG-1, PLG-2
 }
 
 func TestHalfWrittenFileIsNotTried(t *testing.T) { // PLG-1
+	t.Parallel()
 	var rejected, loaded atomic.Int32
 	dir := t.TempDir()
 	r := started(t, Options{Dir: dir, OnEvent: func(e Event) {
@@ -141,6 +143,7 @@ func TestHalfWrittenFileIsNotTried(t *testing.T) { // PLG-1
 }
 
 func TestSwappedLinks(t *testing.T) { // PLG-1: how a ConfigMap is mounted
+	t.Parallel()
 	dir := t.TempDir()
 	put := func(version, text string) {
 		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
@@ -167,6 +170,7 @@ func TestSwappedLinks(t *testing.T) { // PLG-1: how a ConfigMap is mounted
 }
 
 func TestNames(t *testing.T) { // PLG-16, PLG-14
+	t.Parallel()
 	dir := t.TempDir()
 	r := started(t, Options{Dir: dir, Builtins: []Builtin{{Name: "acme-rules", YAML: []byte(reasoned("overloaded"))}}})
 	file := filepath.Join(dir, "mine.yaml")
@@ -200,6 +204,7 @@ func TestNames(t *testing.T) { // PLG-16, PLG-14
 // 16 busy clients while versions come and go: no call fails, each ends with the set that it began with, and what was
 // replaced is closed (PLG-1, PLG-3, RUL-15).
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	guestManifest := `{"name":"%s","version":"1.0.%d","kinds":["executor"],"hooks":["plan"],"providers":[{"id":"acme","base_url":"https://x.example"}]}`
 	guest := func(n int) string {
@@ -242,7 +247,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	var old []*version
 	for i := range 6 {
 		s := r.Acquire()
-		old = append(old, s.byName["acme"])
+		old = append(old, s.byName["acme"].v)
 		s.Release()
 		swap("guest.wasm", guest(i+1))
 		swap("rules.yaml", reasoned([]string{"quota_exhausted", "overloaded"}[i%2]))
@@ -265,7 +270,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		t.Errorf("ABI-7: the cache keeps %d digests", len(n))
 	}
 	last := r.Acquire()
-	v := last.byName["acme"]
+	v := last.byName["acme"].v
 	if err := r.Close(closing(t)); err == nil {
 		t.Error("PLG-3: closed while a request holds a set")
 	}

@@ -1,0 +1,238 @@
+package fuel
+
+// frame is one open block. Its height is where its operands begin on the stack.
+type frame struct {
+	op              byte
+	unreachable     bool
+	params, results []byte
+	height          int
+}
+
+// label is what a branch to the frame carries.
+func (f *frame) label() []byte {
+	if f.op == opLoop {
+		return f.params
+	}
+	return f.results
+}
+
+// walker reads one body after the other: it checks each instruction (index, type, nesting) and leaves the metered code in out.
+type walker struct {
+	m      *module
+	r      *reader
+	report *Report
+
+	locals []byte // types of the parameters and locals
+	stack  []byte // types of the operands
+	frames []frame
+	meter
+}
+
+// section reads all bodies and returns the content of the metered section, without its count.
+func (w *walker) section(r *reader) (content []byte, n int) {
+	start := r.at
+	size := len(r.b) - r.at
+	if size > maxCode {
+		fail(CodeTooLarge, start, "the module has %d bytes of code, at most %d are allowed", size, maxCode)
+	}
+	n = r.count(maxFunctions, TooManyFunctions, "functions")
+	if want := len(w.m.funcs) - w.m.importedFuncs; n != want {
+		fail(Malformed, start, "the module declares %d functions and has the code of %d", want, n)
+	}
+	content = make([]byte, 0, size+size/8)
+	for k := range n {
+		content = w.function(content, r, w.m.importedFuncs+k)
+	}
+	r.end("the section of code")
+	return content, n
+}
+
+// function appends one metered body. A fault in it is given the index of the function.
+func (w *walker) function(to []byte, r *reader, index int) []byte {
+	defer func() {
+		if e := recover(); e != nil {
+			if known, ok := e.(*Error); ok {
+				known.Function = index
+			}
+			panic(e)
+		}
+	}()
+	start := r.at
+	size := r.u32()
+	if most := uint32(w.m.o.bodyKiB()) << 10; size > most {
+		fail(BodyTooLarge, start, "the function has %d bytes, at most %d are allowed", size, most)
+	}
+	w.r = r.part(size)
+	w.report.Body = max(w.report.Body, int(size))
+	t := w.m.typeOf(index)
+	groups, declarations := w.declarations(t)
+	w.begin(w.r)
+	w.body(t)
+	return w.finish(to, w.r, groups, declarations)
+}
+
+// declarations reads the locals of a body.
+func (w *walker) declarations(t funcType) (groups uint32, raw []byte) {
+	w.locals = append(w.locals[:0], t.params...)
+	r := w.r
+	start := r.at
+	groups = r.u32()
+	from := r.at
+	for range groups {
+		n := r.u32()
+		at := r.at
+		value := valueType(r.byte(), at)
+		if int64(n)+int64(len(w.locals)) > maxLocals {
+			fail(TooManyLocals, start, "the function has more than %d parameters and locals", maxLocals)
+		}
+		for range n {
+			w.locals = append(w.locals, value)
+		}
+	}
+	return groups, r.b[from:r.at]
+}
+
+// body walks from after the locals to the end of the function.
+func (w *walker) body(t funcType) {
+	w.stack, w.frames = w.stack[:0], append(w.frames[:0], frame{op: opBlock, results: t.results})
+	w.chargeOne()
+	r := w.r
+	for len(w.frames) > 0 {
+		start := r.at
+		op := r.byte()
+		s := &shapes[op]
+		if !s.known {
+			w.special(op, start)
+			continue
+		}
+		if s.memory {
+			w.address(s, start)
+		}
+		w.apply(s.in, s.out)
+	}
+	r.end("the code of the function")
+}
+
+// address reads the immediate of a load or store.
+func (w *walker) address(s *shape, start int) {
+	if w.m.memories == 0 {
+		fail(IndexOutOfRange, start, "memory 0 does not exist, the module has 0")
+	}
+	align := w.r.u32()
+	if align >= 0x40 {
+		fail(Unsupported, start, "the module uses several memories")
+	}
+	if align > uint32(s.align) {
+		fail(Malformed, start, "an alignment is wider than its access")
+	}
+	w.r.u32()
+}
+
+func (w *walker) top() *frame { return &w.frames[len(w.frames)-1] }
+
+func (w *walker) push(t byte) { w.stack = append(w.stack, t) }
+
+func (w *walker) pushAll(ts []byte) { w.stack = append(w.stack, ts...) }
+
+// pop takes one operand of the wanted type, or of any.
+func (w *walker) pop(want byte) byte {
+	f := w.top()
+	n := len(w.stack)
+	if n == f.height {
+		if !f.unreachable {
+			fail(TypeMismatch, w.r.at, "an instruction lacks an operand")
+		}
+		return want
+	}
+	has := w.stack[n-1]
+	w.stack = w.stack[:n-1]
+	switch {
+	case has == want || want == unknown:
+		return has
+	case has == unknown:
+		return want
+	}
+	fail(TypeMismatch, w.r.at, "an operand has the type 0x%02x instead of 0x%02x", has, want)
+	return 0
+}
+
+func (w *walker) popAll(ts []byte) {
+	for k := len(ts) - 1; k >= 0; k-- {
+		w.pop(ts[k])
+	}
+}
+
+func (w *walker) apply(in, out string) {
+	for k := len(in) - 1; k >= 0; k-- {
+		w.pop(in[k])
+	}
+	if out != "" {
+		w.push(out[0])
+	}
+}
+
+// unreachable ends the straight line: what follows never runs until the block ends.
+func (w *walker) unreachable() {
+	f := w.top()
+	f.unreachable = true
+	w.stack = w.stack[:f.height]
+}
+
+func (w *walker) open(op byte, params, results []byte) {
+	if len(w.frames) > maxNesting {
+		fail(NestingTooDeep, w.r.at, "blocks are nested more than %d deep", maxNesting)
+	}
+	w.popAll(params)
+	w.frames = append(w.frames, frame{op: op, params: params, results: results, height: len(w.stack)})
+	w.pushAll(params)
+	var nb, nl, ni int
+	for _, f := range w.frames { switch f.op { case opLoop: nl++; case opIf, opElse: ni++; default: nb++ } }
+	MaxB, MaxL, MaxI, MaxT = max(MaxB,nb), max(MaxL,nl), max(MaxI,ni), max(MaxT, len(w.frames)-1)
+}
+var MaxB, MaxL, MaxI, MaxT int
+
+// leave checks that exactly the results of the innermost block are there, and takes them.
+func (w *walker) leave() *frame {
+	f := w.top()
+	w.popAll(f.results)
+	if len(w.stack) != f.height {
+		fail(TypeMismatch, w.r.at, "a block leaves more values than it says")
+	}
+	return f
+}
+
+func (w *walker) end() {
+	f := w.leave()
+	if f.op == opIf && string(f.params) != string(f.results) {
+		fail(TypeMismatch, w.r.at, "an if without else has other results than parameters")
+	}
+	results := f.results
+	w.frames = w.frames[:len(w.frames)-1]
+	w.pushAll(results)
+}
+
+// target reads the index of a label.
+func (w *walker) target() *frame {
+	return &w.frames[len(w.frames)-1-w.r.index(len(w.frames), "label")]
+}
+
+func (w *walker) blockType() (params, results []byte) {
+	r := w.r
+	start := r.at
+	if b := r.byte(); b == typeEmpty {
+		return nil, nil
+	} else if b < 0x80 && b >= 0x40 { // a negative number of one byte: a value type
+		valueType(b, start)
+		return nil, r.b[start : start+1]
+	}
+	r.at = start
+	n := r.signed(33)
+	if n < 0 {
+		fail(Malformed, start, "there is no type of block %d", n)
+	}
+	if n >= int64(len(w.m.types)) {
+		fail(IndexOutOfRange, start, "type %d does not exist, the module has %d", n, len(w.m.types))
+	}
+	t := w.m.types[n]
+	return t.params, t.results
+}

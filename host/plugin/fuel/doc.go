@@ -1,0 +1,24 @@
+// Package fuel makes a WebAssembly guest stop by itself. It owns the check of a module before anything of it is compiled and
+// the rewriting that meters it (ABI-7, steps 2 and 3), for guests of our own ABI and for those of Extism (ABI-10).
+//
+// The check is complete: a module that passes it is valid by the rules of WebAssembly 2.0 without SIMD, keeps the limits of
+// ABI-7, and names nothing beyond what it declares. The last point is what metering stands on. The rewriter appends a global
+// (and functions, for Extism) after those of the guest, so an index that pointed behind the end of the original would point
+// at them, and a guest could refuel itself.
+//
+// # What costs fuel
+//
+//	entering a function                    1
+//	each pass through the head of a loop   1
+//	memory.copy, memory.fill, memory.init  length / 64
+//	table.copy, table.fill, table.init     entries / 64
+//	memory.grow                            1,000 for each page asked for
+//	table.grow                             entries asked for / 8 (about 1,000 for a page of 8,192 entries)
+//
+// Straight-line code costs nothing: the size of a body bounds it. What is asked for is paid before it is done, so a guest
+// also pays for a growth that is refused. Counts are unsigned and the sum is 64 bits wide: no length becomes a refund.
+// A guest whose fuel falls below zero ends in the trap "unreachable"; the exported global then tells that trap from others.
+//
+// Besides, a table gets a maximum of 65,536 entries if it had a higher one or none, and custom sections are dropped, except
+// for the names of functions, which a stack trace needs. (Line tables would be wrong: code moves.)
+package fuel

@@ -1,0 +1,152 @@
+package fuel
+
+// Value types, as in the binary format. unknown is the operand of unreachable code.
+const (
+	unknown   byte = 0
+	typeI32   byte = 0x7f
+	typeI64   byte = 0x7e
+	typeF32   byte = 0x7d
+	typeF64   byte = 0x7c
+	typeV128  byte = 0x7b
+	typeFunc  byte = 0x70
+	typeExt   byte = 0x6f
+	typeEmpty byte = 0x40 // of a block
+)
+
+// Opcodes that are treated one by one.
+const (
+	opUnreachable  = 0x00
+	opNop          = 0x01
+	opBlock        = 0x02
+	opLoop         = 0x03
+	opIf           = 0x04
+	opElse         = 0x05
+	opEnd          = 0x0b
+	opBr           = 0x0c
+	opBrIf         = 0x0d
+	opBrTable      = 0x0e
+	opReturn       = 0x0f
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opReturnCall   = 0x12
+	opReturnCallIn = 0x13
+	opDrop         = 0x1a
+	opSelect       = 0x1b
+	opSelectTyped  = 0x1c
+	opLocalGet     = 0x20
+	opLocalSet     = 0x21
+	opLocalTee     = 0x22
+	opGlobalGet    = 0x23
+	opGlobalSet    = 0x24
+	opTableGet     = 0x25
+	opTableSet     = 0x26
+	opMemorySize   = 0x3f
+	opMemoryGrow   = 0x40
+	opI32Const     = 0x41
+	opI64Const     = 0x42
+	opF32Const     = 0x43
+	opF64Const     = 0x44
+	opI64LtS       = 0x53
+	opI32ShrU      = 0x76
+	opI64Sub       = 0x7d
+	opI64Mul       = 0x7e
+	opI64ExtendU   = 0xad
+	opRefNull      = 0xd0
+	opRefIsNull    = 0xd1
+	opRefFunc      = 0xd2
+	opMisc         = 0xfc
+	opVector       = 0xfd
+	opAtomic       = 0xfe
+)
+
+// Second bytes after opMisc.
+const (
+	miscMemoryInit = 8
+	miscDataDrop   = 9
+	miscMemoryCopy = 10
+	miscMemoryFill = 11
+	miscTableInit  = 12
+	miscElemDrop   = 13
+	miscTableCopy  = 14
+	miscTableGrow  = 15
+	miscTableSize  = 16
+	miscTableFill  = 17
+)
+
+// shape is the type of an instruction that only computes: what it takes, the top of the stack last, and what it leaves.
+type shape struct {
+	known   bool
+	in, out string
+	memory  bool // has an alignment and an offset
+	align   byte // log2 of the widest alignment
+}
+
+const (
+	i  = "\x7f"
+	l  = "\x7e"
+	f  = "\x7d"
+	d  = "\x7c"
+	no = ""
+)
+
+// shapes are the instructions of one byte without an immediate, and the loads and stores.
+var shapes = buildShapes()
+
+func buildShapes() *[256]shape {
+	t := new([256]shape)
+	for _, x := range []struct {
+		from, to int
+		in, out  string
+	}{
+		{0x45, 0x45, i, i}, {0x46, 0x4f, i + i, i}, {0x50, 0x50, l, i}, {0x51, 0x5a, l + l, i},
+		{0x5b, 0x60, f + f, i}, {0x61, 0x66, d + d, i},
+		{0x67, 0x69, i, i}, {0x6a, 0x78, i + i, i}, {0x79, 0x7b, l, l}, {0x7c, 0x8a, l + l, l},
+		{0x8b, 0x91, f, f}, {0x92, 0x98, f + f, f}, {0x99, 0x9f, d, d}, {0xa0, 0xa6, d + d, d},
+		{0xa7, 0xa7, l, i}, {0xa8, 0xa9, f, i}, {0xaa, 0xab, d, i},
+		{0xac, 0xad, i, l}, {0xae, 0xaf, f, l}, {0xb0, 0xb1, d, l},
+		{0xb2, 0xb3, i, f}, {0xb4, 0xb5, l, f}, {0xb6, 0xb6, d, f},
+		{0xb7, 0xb8, i, d}, {0xb9, 0xba, l, d}, {0xbb, 0xbb, f, d},
+		{0xbc, 0xbc, f, i}, {0xbd, 0xbd, d, l}, {0xbe, 0xbe, i, f}, {0xbf, 0xbf, l, d},
+		{0xc0, 0xc1, i, i}, {0xc2, 0xc4, l, l},
+	} {
+		for op := x.from; op <= x.to; op++ {
+			t[op] = shape{known: true, in: x.in, out: x.out}
+		}
+	}
+	for k, x := range []struct {
+		in, out string
+		align   byte
+	}{
+		{i, i, 2}, {i, l, 3}, {i, f, 2}, {i, d, 3}, // loads, from 0x28
+		{i, i, 0}, {i, i, 0}, {i, i, 1}, {i, i, 1},
+		{i, l, 0}, {i, l, 0}, {i, l, 1}, {i, l, 1}, {i, l, 2}, {i, l, 2},
+		{i + i, no, 2}, {i + l, no, 3}, {i + f, no, 2}, {i + d, no, 3}, // stores
+		{i + i, no, 0}, {i + i, no, 1}, {i + l, no, 0}, {i + l, no, 1}, {i + l, no, 2},
+	} {
+		t[0x28+k] = shape{known: true, in: x.in, out: x.out, memory: true, align: x.align}
+	}
+	return t
+}
+
+// saturating are the conversions after opMisc.
+var saturating = [8]shape{
+	{in: f, out: i}, {in: f, out: i}, {in: d, out: i}, {in: d, out: i},
+	{in: f, out: l}, {in: f, out: l}, {in: d, out: l}, {in: d, out: l},
+}
+
+// refuseOpcode fails with the code of the proposal that an unknown opcode belongs to.
+func refuseOpcode(op byte, offset int) {
+	switch op {
+	case opVector:
+		fail(SIMD, offset, "the module uses SIMD instructions")
+	case opAtomic:
+		fail(Threads, offset, "the module uses atomic instructions")
+	case opReturnCall, opReturnCallIn, 0x14, 0x15:
+		fail(TailCall, offset, "the module uses tail calls or typed function references")
+	case 0x06, 0x07, 0x08, 0x09, 0x0a, 0x18, 0x19, 0x1f:
+		fail(Unsupported, offset, "the module uses exceptions")
+	case 0xd3, 0xd4, 0xd5, 0xd6, 0xfb:
+		fail(Unsupported, offset, "the module uses typed or garbage-collected references")
+	}
+	fail(OpcodeUnknown, offset, "the module has an unknown instruction 0x%02x", op)
+}

@@ -1,0 +1,69 @@
+package fuel
+
+import "math"
+
+// Options are the limits that an operator may move (ABI-7, ABI-8, ABI-10). The zero value means the defaults.
+type Options struct {
+	BodyKiB     int    // of one function; 0: 64. ABI-7 allows 32 (strict) to 512
+	MemoryPages uint32 // of 64 KiB, that the module may ask for at its start; 0: 512
+}
+
+func (o Options) bodyKiB() int {
+	if o.BodyKiB <= 0 {
+		return 64
+	}
+	return min(o.BodyKiB, 512)
+}
+
+func (o Options) pages() uint32 {
+	if o.MemoryPages == 0 {
+		return 32 << 10 / pageKiB
+	}
+	return o.MemoryPages
+}
+
+// Report says what a rewriting found and did.
+type Report struct {
+	Functions int    // defined by the guest
+	Body      int    // bytes of the largest one
+	Checks    int    // places that charge
+	Global    uint32 // index of the fuel global
+	Before    int    // bytes
+	After     int
+}
+
+// Rewrite checks a module against ABI-7 and returns it metered: with one more global, exported as weir_fuel, that holds
+// 20,000,000. The host sets it before each call; a trap that leaves it negative means that the fuel was spent. A module that
+// is refused gives an *Error. The module is only read; calls may run at once.
+func Rewrite(module []byte, o Options) ([]byte, Report, error) {
+	return rewrite(module, o, nil)
+}
+
+// RewriteExtism is Rewrite for a guest of Extism, whose host can neither read nor set a global (ABI-10): each exported
+// function that budgets names is replaced, under its name, by one that sets the fuel to that budget and calls it. Besides,
+// weir_fuel_spent: () -> i32 is exported, which answers 1 when the fuel is below zero. Names that the module does not export
+// are ignored; a budget below zero means none.
+func RewriteExtism(module []byte, o Options, budgets map[string]int64) ([]byte, Report, error) {
+	if budgets == nil {
+		budgets = map[string]int64{}
+	}
+	return rewrite(module, o, budgets)
+}
+
+func rewrite(wasm []byte, o Options, budgets map[string]int64) (out []byte, report Report, err error) {
+	err = guarded(func() {
+		if int64(len(wasm)) > math.MaxInt32 {
+			fail(CodeTooLarge, 0, "the module has %d bytes", len(wasm))
+		}
+		m := &module{o: o}
+		m.split(wasm)
+		m.parse()
+		report = Report{Functions: len(m.funcs) - m.importedFuncs, Global: uint32(len(m.globals)), Before: len(wasm)}
+		out = m.assemble(&report, budgets)
+		report.After = len(out)
+	})
+	if err != nil {
+		return nil, Report{}, err
+	}
+	return out, report, nil
+}
