@@ -126,6 +126,9 @@ func (b *builder) connection(it *item[ConnectionInput]) *Connection {
 	c.Provider = p.ID
 	if c.AuthType == "" {
 		c.AuthType = p.Auth
+		if p.Auth == wire.AuthLocal && c.Secrets[SecretAPIKey].Set() {
+			c.AuthType = wire.AuthAPIKey // a local server that was started with a key: plans for local accounts send none
+		}
 	}
 	credentials(it, c)
 	if it.Meta.ManagedBy == ByAPI && c.BaseURL != "" {

@@ -193,6 +193,23 @@ func TestConnections(t *testing.T) {
 }
 
 // A stored object with a fault is left out with a warning, and all else works.
+// A local server may have been started with a key: a connection that gives one authenticates with it, so that a plan for keys
+// is taken. Nothing else of the provider changes (OBJ-8, ABI-2.2).
+func TestKeyOfLocalServer(t *testing.T) {
+	s := build(t, Sources{File: &Input{Connections: of(
+		ConnectionInput{ID: "open", Provider: "ollama"}, account("guarded", "ollama"),
+		ConnectionInput{ID: "told", Provider: "ollama", APIKey: "sk-told", AuthType: wire.AuthLocal},
+	)}})
+	for id, want := range map[string]wire.Auth{"open": wire.AuthLocal, "guarded": wire.AuthAPIKey, "told": wire.AuthLocal} {
+		if got := s.Connection(id).AuthType; got != want {
+			t.Errorf("%s authenticates by %s, want %s", id, got, want)
+		}
+	}
+	if s.Provider("ollama").Category != Local {
+		t.Error("the category changed with the connection")
+	}
+}
+
 func TestStoredFaultsLeaveTheRest(t *testing.T) {
 	s := build(t, Sources{
 		Stored: &Input{
