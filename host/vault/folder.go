@@ -31,10 +31,13 @@ type Options struct {
 	AdminKey string
 }
 
-// Open reads the keys of the data folder dir (empty: there is none, and both keys are in o), and makes those that are missing, with mode 0600. A folder that has a store
-// never gets a new secret key: that is ErrMissingKey. It is called before the store is opened, because a store without a
-// key could not be told from one whose key was lost.
+// Open reads the keys of the data folder dir, and makes those that are missing, with mode 0600. Without a folder (dir is
+// empty) both keys have to be in o. A folder that has a store never gets a new secret key: that is ErrMissingKey. It is
+// called before the store is opened, because a store without a key could not be told from one whose key was lost.
 func Open(dir string, o Options) (*Vault, error) {
+	if dir == "" && (o.SecretKey == "" || o.AdminKey == "") {
+		return nil, errors.New("without a data folder there is nowhere to keep keys: give WEIR_SECRET_KEY and WEIR_ADMIN_KEY")
+	}
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the data folder: %w", err)

@@ -183,6 +183,20 @@ func TestKeysFromTheEnvironment(t *testing.T) {
 	}
 }
 
+// Without a data folder nothing is written anywhere.
+func TestWithoutFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	open(t, "", vault.Options{SecretKey: key(1), AdminKey: "an-admin-key-of-mine"})
+	for _, o := range []vault.Options{{}, {SecretKey: key(1)}, {AdminKey: "an-admin-key-of-mine"}} {
+		if _, err := vault.Open("", o); err == nil {
+			t.Errorf("opened with nowhere to keep a key")
+		}
+	}
+	if files := contents(t, "."); len(files) != 0 {
+		t.Fatalf("written: %d files", len(files))
+	}
+}
+
 // DATA-1: a wrong key is a clear error, and nothing is overwritten.
 func TestWrongKey(t *testing.T) {
 	dir := t.TempDir()
