@@ -4,6 +4,7 @@ package fuel
 type frame struct {
 	op              byte
 	unreachable     bool
+	arm             bool // of a switch, see arms
 	params, results []byte
 	height          int
 }
@@ -25,6 +26,8 @@ type walker struct {
 	locals []byte // types of the parameters and locals
 	stack  []byte // types of the operands
 	frames []frame
+	levels int // of nesting that count
+	arms   arms
 	meter
 }
 
@@ -95,6 +98,7 @@ func (w *walker) declarations(t funcType) (groups uint32, raw []byte) {
 // body walks from after the locals to the end of the function.
 func (w *walker) body(t funcType) {
 	w.stack, w.frames = w.stack[:0], append(w.frames[:0], frame{op: opBlock, results: t.results})
+	w.levels, w.arms = 0, arms{}
 	w.chargeOne()
 	r := w.r
 	for len(w.frames) > 0 {
@@ -178,18 +182,18 @@ func (w *walker) unreachable() {
 	w.stack = w.stack[:f.height]
 }
 
-func (w *walker) open(op byte, params, results []byte) {
-	if len(w.frames) > maxNesting {
-		fail(NestingTooDeep, w.r.at, "blocks are nested more than %d deep", maxNesting)
+func (w *walker) open(op byte, start int, params, results []byte) {
+	arm := op == opBlock && w.arms.has(w.r.b, start)
+	if !arm {
+		w.levels++
+	}
+	if w.levels > maxNesting || len(w.frames) > maxArms {
+		fail(NestingTooDeep, start, "blocks are nested more than %d deep", maxNesting)
 	}
 	w.popAll(params)
-	w.frames = append(w.frames, frame{op: op, params: params, results: results, height: len(w.stack)})
+	w.frames = append(w.frames, frame{op: op, arm: arm, params: params, results: results, height: len(w.stack)})
 	w.pushAll(params)
-	var nb, nl, ni int
-	for _, f := range w.frames { switch f.op { case opLoop: nl++; case opIf, opElse: ni++; default: nb++ } }
-	MaxB, MaxL, MaxI, MaxT = max(MaxB,nb), max(MaxL,nl), max(MaxI,ni), max(MaxT, len(w.frames)-1)
 }
-var MaxB, MaxL, MaxI, MaxT int
 
 // leave checks that exactly the results of the innermost block are there, and takes them.
 func (w *walker) leave() *frame {
@@ -201,10 +205,43 @@ func (w *walker) leave() *frame {
 	return f
 }
 
+// arms knows the blocks that only make the arms of one switch: a row of blocks that opens right before the br_table that
+// chooses among them. The row counts as one level of nesting. A switch is written so in WebAssembly, each arm costs the
+// compiler the same, and every function of a Go guest is such a switch, one of the runtime with 549 arms.
+type arms struct {
+	seen int // up to where rows were looked for
+	end  int // of the last row
+}
+
+// has tells whether the block that begins at start is an arm other than the first.
+func (a *arms) has(b []byte, start int) bool {
+	if start < a.seen {
+		return start < a.end
+	}
+	at := start
+	for at+1 < len(b) && b[at] == opBlock && b[at+1] == typeEmpty {
+		at += 2
+	}
+	a.seen = at
+	if at++; at >= len(b) || b[at-1] != opLocalGet {
+		return false
+	}
+	for at < len(b) && b[at] >= 0x80 {
+		at++
+	}
+	if at+1 < len(b) && b[at+1] == opBrTable {
+		a.end = a.seen
+	}
+	return false
+}
+
 func (w *walker) end() {
 	f := w.leave()
 	if f.op == opIf && string(f.params) != string(f.results) {
 		fail(TypeMismatch, w.r.at, "an if without else has other results than parameters")
+	}
+	if !f.arm {
+		w.levels--
 	}
 	results := f.results
 	w.frames = w.frames[:len(w.frames)-1]

@@ -8,14 +8,14 @@ func (w *walker) special(op byte, start int) {
 	case opNop:
 	case opBlock, opLoop:
 		params, results := w.blockType()
-		w.open(op, params, results)
+		w.open(op, start, params, results)
 		if op == opLoop {
 			w.chargeOne()
 		}
 	case opIf:
 		params, results := w.blockType()
 		w.pop(typeI32)
-		w.open(op, params, results)
+		w.open(op, start, params, results)
 	case opElse:
 		f := w.leave()
 		if f.op != opIf {

@@ -7,7 +7,7 @@ const (
 	maxCode      = 16 << 20
 	maxFunctions = 20_000
 	maxLocals    = 1_000
-	maxNesting   = 50000
+	maxNesting   = 500
 	maxData      = 16 << 20
 	maxTables    = 1
 	maxEntries   = 65_536
@@ -23,6 +23,7 @@ const (
 	maxSegs    = 100_000
 	maxGlobals = 1_000
 	maxResults = 64
+	maxArms    = 4_000 // nesting with the arms of switches
 	maxNames   = 1 << 20
 )
 
