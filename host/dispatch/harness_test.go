@@ -266,3 +266,16 @@ func streams(events ...string) http.HandlerFunc {
 		}
 	}
 }
+
+// withCatalog is a snapshot that knows the bench's provider by its id.
+func (b *bench) withCatalog() *catalog.Snapshot {
+	b.t.Helper()
+	snap, faults := catalog.Build(catalog.Sources{Described: []catalog.Described{{
+		Plugin: "bench", Builtin: true, Providers: []wire.Provider{{ID: b.prov.ID, BaseURL: b.prov.BaseURL, Category: "local",
+			Dialects: map[string]wire.Dialect{"/v1/models": wire.RawDialect}}},
+	}}})
+	if len(faults) > 0 {
+		b.t.Fatal(faults)
+	}
+	return snap
+}
