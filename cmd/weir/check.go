@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -51,16 +50,23 @@ func (a *app) check() *cobra.Command {
 	return c
 }
 
-// checkFile wires a whole gateway over the file, with a store in memory and no listener, and looks at what it says.
+// checkFile wires a whole gateway over the file, with a store in memory, a folder of its own for keys and no listener, and
+// looks at what it says.
 func (a *app) checkFile(ctx context.Context, file, plugins string, demo bool) (checkResult, host.Ready) {
 	r := checkResult{File: file, Faults: []document.Fault{}}
 	if _, faults := config.Load(file, a.env); len(faults) > 0 {
 		r.Faults = faults
 		return r, host.Ready{}
 	}
+	scratch, err := os.MkdirTemp("", "weir-check-")
+	if err != nil {
+		r.Faults = faultsOf(err, file)
+		return r, host.Ready{}
+	}
+	defer os.RemoveAll(scratch)
 	h, err := host.New(ctx, host.Options{
 		ConfigFile: file, PluginsDir: plugins, Demo: demo, Listen: host.NoListener, Store: memory.New(memory.Options{}), Env: a.env,
-		Version: version,
+		Version: version, DataDir: scratch,
 	})
 	if err != nil {
 		r.Faults = faultsOf(err, file)
@@ -71,19 +77,31 @@ func (a *app) checkFile(ctx context.Context, file, plugins string, demo bool) (c
 	return r, h.Ready()
 }
 
-// faultsOf returns the faults that an error of the host holds; any other error is one fault of the file.
+// faultsOf returns the faults that an error of the host holds, a line each.
 func faultsOf(err error, file string) []document.Fault {
-	if list, ok := errors.AsType[interface {
-		error
-		Faults() []document.Fault
-	}](err); ok {
-		return list.Faults()
-	}
 	var faults []document.Fault
 	for line := range strings.Lines(err.Error()) {
-		faults = append(faults, document.Fault{File: file, Message: strings.TrimPrefix(strings.TrimSpace(line), file+": ")})
+		faults = append(faults, faultOf(strings.TrimSpace(line), file))
 	}
 	return faults
+}
+
+// faultOf reads a fault as it prints itself: file:line:column: path: message.
+func faultOf(line, file string) document.Fault {
+	f := document.Fault{File: file, Message: line}
+	rest, ok := strings.CutPrefix(line, file+":")
+	if !ok {
+		return f
+	}
+	place, message, ok := strings.Cut(rest, ": ")
+	if _, err := fmt.Sscanf(place, "%d:%d", &f.Line, &f.Column); err != nil || !ok {
+		return f
+	}
+	f.Message = message
+	if path, rest, ok := strings.Cut(message, ": "); ok && !strings.Contains(path, " ") {
+		f.Path, f.Message = path, rest
+	}
+	return f
 }
 
 func (a *app) printCheck(r checkResult, ready host.Ready, asJSON bool) error {
