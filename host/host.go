@@ -38,20 +38,21 @@ type Host struct {
 	metrics *observe.Metrics
 	ids     *observe.RequestIDs
 
-	store    store.Store
-	ownStore bool
-	vault    *vault.Vault
-	record   *record.Recorder
-	book     *account.Book
-	ladder   *resilience.Ladder
-	notes    *notes
-	banned   chan string // connections to set inactive (COOL-63)
-	plugins  *plugin.Runtime
-	catalog  *catalog.Registry
-	refresh  *refresher
-	dispatch *dispatch.Dispatcher
-	client   *upstream.Client
-	handler  http.Handler
+	store        store.Store
+	ownStore     bool
+	vault        *vault.Vault
+	vaultChecked atomic.Bool
+	record       *record.Recorder
+	book         *account.Book
+	ladder       *resilience.Ladder
+	notes        *notes
+	banned       chan string // connections to set inactive (COOL-63)
+	plugins      *plugin.Runtime
+	catalog      *catalog.Registry
+	refresh      *refresher
+	dispatch     *dispatch.Dispatcher
+	client       *upstream.Client
+	handler      http.Handler
 
 	file       atomic.Pointer[fileState]
 	fault      atomic.Pointer[configFault]

@@ -87,6 +87,9 @@ func (h *Host) change(ctx context.Context, ws ...store.Write) ([]store.Document,
 			ws[i].At = now
 		}
 	}
+	if err := h.checkVault(ctx); err != nil {
+		return nil, err
+	}
 	docs, err := h.store.Change(ctx, ws...)
 	if err != nil {
 		return nil, err

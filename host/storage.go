@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -41,13 +42,28 @@ func (h *Host) openStore(ctx context.Context) error {
 		}
 		h.store, h.ownStore = st, true
 	}
-	if err := v.Check(ctx, h.store); err != nil {
+	if err := h.checkVault(ctx); errors.Is(err, store.ErrDegraded) {
+		h.o.Log.Error("the store has no room to write, so nothing is stored until there is; inference goes on", "error", err.Error())
+	} else if err != nil {
 		return err
 	}
 	h.notes, err = loadNotes(ctx, h.store, h.o.Log.Warn)
 	if err != nil {
 		return fmt.Errorf("read the notes of earlier runs: %w", err)
 	}
+	return nil
+}
+
+// checkVault makes sure that the store was written with this secret key, or notes the key in a new store, once (DATA-1). A new
+// folder on a full disk cannot have it noted yet: then the next write asks again.
+func (h *Host) checkVault(ctx context.Context) error {
+	if h.vaultChecked.Load() {
+		return nil
+	}
+	if err := h.vault.Check(ctx, h.store); err != nil {
+		return err
+	}
+	h.vaultChecked.Store(true)
 	return nil
 }
 
