@@ -37,13 +37,14 @@ type guest struct {
 	kvQuota  int
 	kv       *space
 	settings []byte // input of configure
+	hookTime time.Duration
 	counters *counters
 	pool     pool
 }
 
 // compile makes a guest of a module that passed precheck. cacheDir may be empty.
 func (l *loader) compile(ctx context.Context, wasm []byte, o *binary.Outline, cacheDir string) (_ *guest, f *Fault) {
-	g := &guest{log: l.log, pages: memoryPages, counters: &counters{}}
+	g := &guest{log: l.log, pages: memoryPages, hookTime: l.hookTime, counters: &counters{}}
 	config := wazero.NewRuntimeConfig()
 	if l.interpret || slowCompiler && len(wasm) > 1<<20 {
 		config, cacheDir = wazero.NewRuntimeConfigInterpreter(), ""
@@ -233,7 +234,7 @@ func (g *guest) call(ctx context.Context, op wire.Op, input []byte, now time.Tim
 		return nil, err
 	}
 	g.counters.calls.Add(1)
-	b, err := in.call(ctx, op, input, now, max(limit-time.Since(began), time.Millisecond))
+	b, err := in.call(ctx, op, input, now, max(limit-time.Since(began), limit/2)) // what the host was slow in is not the guest's fault
 	if err != nil {
 		g.counters.violated(err)
 	}

@@ -223,7 +223,7 @@ func (v *version) classify(ctx context.Context, r *rules.Reply, now time.Time) (
 }
 
 func (v *version) hook(ctx context.Context, op wire.Op, r *rules.Reply, now time.Time) ([]byte, error) {
-	out, err := v.guest.call(ctx, op, hookInput(r, v.manifest.Needs, v.config, now), now, hookCall)
+	out, err := v.guest.call(ctx, op, hookInput(r, v.manifest.Needs, v.config, now), now, v.guest.hookTime)
 	if err != nil && !errors.Is(err, errBusy) {
 		v.guest.log.Warn("plugin hook failed; generic behaviour is used", "op", op.String(), "error", err)
 	}

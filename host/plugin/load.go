@@ -39,6 +39,7 @@ type loader struct {
 	log         *slog.Logger
 	now         func() time.Time
 	settings    func(name string) Settings
+	hookTime    time.Duration // for one call of restate or classify
 	requireEx   bool
 	interpret   bool
 	space       func(name string) *space

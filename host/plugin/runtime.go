@@ -67,8 +67,9 @@ type Event struct {
 // Runtime owns the plugins of one host: what is loaded, from where, and the set in force. Its methods are safe for
 // concurrent use; Start is called once, Close once after it.
 type Runtime struct {
-	o   Options
-	set atomic.Pointer[Set]
+	o        Options
+	hookTime time.Duration
+	set      atomic.Pointer[Set]
 
 	mu       sync.Mutex // guards what follows
 	slots    map[string]*slot
@@ -107,7 +108,7 @@ func New(o Options) *Runtime {
 		o.Now = time.Now
 	}
 	r := &Runtime{
-		o: o, slots: map[string]*slot{}, modes: maps.Clone(o.Modes), settings: maps.Clone(o.Settings),
+		o: o, hookTime: hookCall, slots: map[string]*slot{}, modes: maps.Clone(o.Modes), settings: maps.Clone(o.Settings),
 		spaces: map[string]*space{}, counts: map[string]*counters{},
 	}
 	r.watch.init()
@@ -239,7 +240,7 @@ func (r *Runtime) loadBuiltins(ctx context.Context) {
 
 func (r *Runtime) loader() *loader {
 	return &loader{
-		hostVersion: r.o.Version, cacheDir: r.o.CacheDir, log: r.o.Log, now: r.o.Now, requireEx: r.o.RequireExamples, interpret: r.o.Interpret,
+		hostVersion: r.o.Version, cacheDir: r.o.CacheDir, log: r.o.Log, now: r.o.Now, hookTime: r.hookTime, requireEx: r.o.RequireExamples, interpret: r.o.Interpret,
 		settings: func(name string) Settings { r.mu.Lock(); defer r.mu.Unlock(); return r.settings[name] },
 		space:    func(name string) *space { return kept(&r.mu, r.spaces, name, newSpace) },
 		counters: func(name string) *counters {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,26 @@ func TestImports(t *testing.T) {
 		switch p {
 		case "encoding/json", "fmt", "regexp", "reflect":
 			t.Errorf("the guest imports %s", p)
+		}
+	}
+}
+
+// Whatever the text, its parts are the text, and an answer stays within 256 KiB (ABI-3).
+func TestWords(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "one": 1, "one two": 2, "  one\n\ntwo ": 3, strings.Repeat("a ", 2040): maxEvents,
+	} {
+		parts := words(text)
+		if strings.Join(parts, "") != text || len(parts) > maxEvents || want < maxEvents && len(parts) != want {
+			t.Errorf("%.20q: %d parts, want %d", text, len(parts), want)
+		}
+		p := reply{id: "chatcmpl-demo-0123456789abcdef", model: "misstating", text: text, created: 1_790_000_000}
+		size := 0
+		for _, e := range p.events(true, 0, 200) {
+			size += len(strconv.Quote(e.Data)) + len(`{"delay_ms":200,"data":},`)
+		}
+		if size > 256<<10 {
+			t.Errorf("%.20q: the answer has %d bytes", text, size)
 		}
 	}
 }
