@@ -128,8 +128,11 @@ func connectionsTest(g *gateway) *cobra.Command {
 				return fail(exitFaulty, "")
 			}
 			if !answer.OK {
-				return fail(exitFaulty, "the connection %s failed its test: status %d, %s: %s", args[0], answer.Status, answer.Reason,
-					printable(answer.Message))
+				why := printable(answer.Message)
+				if answer.Status != 0 {
+					why = fmt.Sprintf("status %d, %s: %s", answer.Status, answer.Reason, why)
+				}
+				return fail(exitFaulty, "the connection %s failed its test: %s", args[0], why)
 			}
 			if !show {
 				return nil

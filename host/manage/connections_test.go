@@ -2,6 +2,7 @@ package manage_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,4 +200,18 @@ func TestLeftOutObjectsCanBeDeleted(t *testing.T) {
 	r.call("GET", "/api/providers/lost", "").refused(404, "not_found")
 	r.call("DELETE", "/api/providers/lost", "").is(200)
 	r.call("DELETE", "/api/providers/lost", "").refused(404, "not_found")
+}
+
+// Changes of different fields at the same time are all kept: read, merge and write are one step.
+func TestConcurrentPatches(t *testing.T) {
+	r := newRig(t)
+	r.call("POST", "/api/providers", main).is(201)
+	fields := []string{`{"name":"n"}`, `{"priority":9}`, `{"maxConcurrent":7}`, `{"models":["gpt-5"]}`, `{"rateLimitOverrides":{"tpd":3}}`}
+	var wg sync.WaitGroup
+	for _, body := range fields {
+		wg.Go(func() { r.call("PATCH", "/api/providers/main", body).is(200) })
+	}
+	wg.Wait()
+	r.call("GET", "/api/providers/main", "").is(200).has("connection.name", "n", "connection.priority", 9, "connection.maxConcurrent", 7,
+		"connection.models.0", "gpt-5", "connection.rateLimitOverrides.tpd", 3, "connection.rateLimitOverrides.rpm", 60, "connection.revision", 6)
 }
