@@ -43,6 +43,9 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 	if !refused || revoked {
 		old := s.active
 		s.active = v
+		if old != nil && (v == nil || old.name != v.name || len(old.manifest.Providers) > 0) {
+			r.again()
+		}
 		if rebuild {
 			r.rebuild()
 		}
@@ -58,6 +61,17 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 	if (!refused || revoked) && rebuild {
 		r.changed()
 	}
+}
+
+// again has those files tried once more whose name or provider another plugin had, since one may be free now. It needs mu
+// held.
+func (r *Runtime) again() {
+	for _, s := range r.slots {
+		if s.retry && s.origin == OriginFolder {
+			s.digest, s.again = "", true
+		}
+	}
+	r.watch.wake()
 }
 
 // remove gives up the plugin of a file that is gone. It needs mu held and returns what to tell.

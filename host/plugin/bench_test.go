@@ -46,6 +46,7 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkStartDemo is the start of the demo with its compiled code in the cache.
 func BenchmarkStartDemo(b *testing.B) {
 	o := Options{Builtins: []Builtin{{Name: "demo", Wasm: plugins.Demo}}, Demo: true, CacheDir: b.TempDir()}
+	started(b, o) // fills the cache
 	for b.Loop() {
 		r := New(o)
 		if err := r.Start(b.Context()); err != nil {

@@ -212,10 +212,10 @@ func TestDemo(t *testing.T) { // OBJ-26
 	})
 	t.Run("ABI-6 kv is kept over a reload", func(t *testing.T) {
 		d.ask("flaky", "demo-a") // the fifth: odd
-		r.Configure(t.Context(), nil, nil)
+		r.Configure(t.Context(), nil, map[string]Settings{"demo": {Config: wire.Raw(`{"a":1}`)}})
 		s := r.Acquire()
 		defer s.Release()
-		if s == d.s {
+		if s.plugins[0] == d.s.plugins[0] {
 			t.Fatal("nothing was loaded again")
 		}
 		d.e, _ = s.Executor(&catalog.Provider{ID: "demo", Plugin: "demo", Executor: "demo"})

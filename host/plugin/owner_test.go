@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,13 +139,14 @@ func TestProvidersAmongThirdParties(t *testing.T) { // ABI-2.2: who described it
 	if base() != "https://first.example" {
 		t.Errorf("the second took the provider: %s", base())
 	}
-	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
+	write(t, filepath.Join(dir, "a.yaml"), strings.Replace(first, "shared", "apart", 1))
+	eventually(t, "the second gets the provider when the first gives it up", func() bool { return base() == "https://second.example" })
+	write(t, filepath.Join(dir, "a.yaml"), first)
+	eventually(t, "the first is refused", func() bool { return byFile(r, "a.yaml").Fault != nil })
+	if err := os.Remove(filepath.Join(dir, "0.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	r.Rescan(context.Background())
-	if base() != "https://second.example" {
-		t.Errorf("the second does not get the provider when the first is gone: %q %+v", base(), r.List())
-	}
+	eventually(t, "the first gets it back when the second is gone", func() bool { return base() == "https://first.example" })
 }
 
 func write(t testing.TB, path, text string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,7 @@ type Options struct {
 	RequireExamples bool
 	Interpret       bool // run guests without compiling them: slower by far, for where compiling costs more than it gains
 	Demo            bool
-	OnChange        func()      // after the set changed; it must not call the Runtime's Rescan or Close
+	OnChange        func()      // after the set changed; it must not call Rescan, Configure or Close
 	OnEvent         func(Event) // for the journal; likewise
 }
 
@@ -97,6 +98,7 @@ type slot struct {
 	name     string   // of the plugin, as far as known
 	loading  bool
 	retry    bool // the fault depends on other plugins
+	again    bool // the next look tries it once more
 }
 
 // New makes a Runtime with an empty set. Nothing is read before Start.
@@ -119,7 +121,7 @@ func New(o Options) *Runtime {
 // Start loads the built-in plugins and the folder, then watches it until Close. A plugin that does not load is no error:
 // its fault stands in List. The error is that of the watcher.
 func (r *Runtime) Start(ctx context.Context) error {
-	r.loadBuiltins(ctx)
+	r.loadBuiltins(ctx, func(string) bool { return true })
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	r.wg.Go(func() { r.trimLoop(watch) })
@@ -198,32 +200,35 @@ func (r *Runtime) Acquire() *Set {
 	}
 }
 
-// Configure changes modes, grants, order and configuration, and loads again what they concern.
+// Configure changes modes, grants, order and configuration. Plugins whose settings changed are loaded again.
 func (r *Runtime) Configure(ctx context.Context, modes map[string]string, settings map[string]Settings) {
 	r.mu.Lock()
+	before := r.settings
 	r.modes, r.settings = maps.Clone(modes), maps.Clone(settings)
-	for _, s := range r.slots {
-		s.digest = "" // grants and config are part of a loaded version
+	stale := map[string]bool{}
+	for key, s := range r.slots {
+		if s.fault != nil || !reflect.DeepEqual(before[s.name], settings[s.name]) {
+			stale[key] = true
+			if s.origin == OriginFolder {
+				s.digest, s.again = "", true
+			}
+		}
 	}
+	r.rebuild()
 	r.mu.Unlock()
-	r.reload(ctx)
-}
-
-// reload loads the built-in plugins again and rescans the folder.
-func (r *Runtime) reload(ctx context.Context) {
-	r.loadBuiltins(ctx)
-	if r.o.Dir != "" {
-		r.watch.forget()
-		r.Rescan(ctx)
-	}
+	r.changed()
+	r.loadBuiltins(ctx, func(key string) bool { return stale[key] })
+	r.Rescan(ctx)
 }
 
 // loadBuiltins loads them one after the other and then makes them the set at once.
-func (r *Runtime) loadBuiltins(ctx context.Context) {
+func (r *Runtime) loadBuiltins(ctx context.Context, wanted func(key string) bool) {
+	some := false
 	for i, b := range r.o.Builtins {
-		if b.DemoOnly && !r.o.Demo {
+		if b.DemoOnly && !r.o.Demo || !wanted(slotKey(OriginBuiltin, b.Name, i)) {
 			continue
 		}
+		some = true
 		src := source{origin: OriginBuiltin, file: b.Name, yaml: b.Wasm == nil, bytes: b.Wasm}
 		if src.yaml {
 			src.bytes = b.YAML
@@ -231,6 +236,9 @@ func (r *Runtime) loadBuiltins(ctx context.Context) {
 		s := r.slot(OriginBuiltin, b.Name, i)
 		v, f := r.loader().load(ctx, src)
 		r.settle(s, digestOf(src.bytes), v, f, false)
+	}
+	if !some {
+		return
 	}
 	r.mu.Lock()
 	r.rebuild()

@@ -27,7 +27,7 @@ const (
 type watchState struct {
 	looks map[string]*look // by file name
 	turn  chan struct{}    // held by the one who looks; guards looks
-	done  chan struct{}    // a load ended: look again
+	done  chan struct{}    // a load ended, or a name is free: look again
 }
 
 // look is one file as it was seen.
@@ -41,13 +41,12 @@ func (w *watchState) init() {
 	w.looks, w.turn, w.done = map[string]*look{}, make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
-// forget makes the next look read every file.
-func (w *watchState) forget() {
-	w.turn <- struct{}{}
-	for _, l := range w.looks {
-		l.tried = false
+// wake has the loop look soon.
+func (w *watchState) wake() {
+	select {
+	case w.done <- struct{}{}:
+	default:
 	}
-	<-w.turn
 }
 
 // Rescan looks at the folder now, and returns when every file that is still was loaded or refused.
@@ -154,7 +153,7 @@ func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 			l = &look{info: info, since: since}
 			r.watch.looks[name] = l
 		}
-		if l.tried {
+		if l.tried && !r.wanted(name) {
 			continue
 		}
 		if age := now.Sub(l.since); age < stillFor {
@@ -213,7 +212,19 @@ func (r *Runtime) busy(name string) bool {
 	return s != nil && s.loading
 }
 
-// removeMissing gives up plugins whose files are gone, and has those tried again that stood in their shadow.
+// wanted says, once, whether the file shall be tried again though it is the same.
+func (r *Runtime) wanted(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.slots[slotKey(OriginFolder, name, 0)]
+	if s == nil || !s.again {
+		return false
+	}
+	s.again = false
+	return true
+}
+
+// removeMissing gives up plugins whose files are gone, and has those tried again that wanted their names or providers.
 func (r *Runtime) removeMissing(files map[string]os.FileInfo) {
 	var events []Event
 	r.mu.Lock()
@@ -225,11 +236,7 @@ func (r *Runtime) removeMissing(files map[string]os.FileInfo) {
 	}
 	if len(events) > 0 {
 		r.rebuild()
-		for _, s := range r.slots {
-			if l := r.watch.looks[s.file]; s.retry && s.origin == OriginFolder && l != nil {
-				s.digest, l.tried = "", false
-			}
-		}
+		r.again()
 	}
 	r.mu.Unlock()
 	for _, e := range events {
@@ -272,10 +279,7 @@ func (r *Runtime) try(ctx context.Context, name string, wait bool) {
 	r.wg.Go(func() {
 		load()
 		r.prune()
-		select {
-		case r.watch.done <- struct{}{}:
-		default:
-		}
+		r.watch.wake()
 	})
 }
 

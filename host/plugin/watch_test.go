@@ -109,7 +109,7 @@ func TestFolder(t *testing.T) { // PLG-1, PLG-2
 	if got := strings.Join(events, " "); got != want {
 		t.Errorf("events\n got %s\nwant %s", got, want)
 	}
-	if changes != 5 { // the start, three good versions, the removal
+	if changes != 4 { // three good versions and the removal
 		t.Errorf("%d changes", changes)
 	}
 }
