@@ -2,8 +2,10 @@ package plugin
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"log/slog"
 	"maps"
 	"slices"
 )
@@ -167,7 +169,11 @@ func (r *Runtime) tell(e Event) {
 		r.o.Log.Warn("plugin refused; what was active stays", "file", e.File, "plugin", e.Name, "step", e.Fault.Step,
 			"code", e.Fault.Code, "fault", e.Fault.Error())
 	default:
-		r.o.Log.Info(e.Kind, "file", e.File, "plugin", e.Name, "version", e.Version, "digest", e.Digest, "origin", string(e.Origin))
+		level := slog.LevelInfo
+		if e.Origin == OriginBuiltin { // a few dozen at each start, and no news
+			level = slog.LevelDebug
+		}
+		r.o.Log.Log(context.Background(), level, e.Kind, "file", e.File, "plugin", e.Name, "version", e.Version, "digest", e.Digest, "origin", string(e.Origin))
 	}
 	if r.o.OnEvent != nil {
 		r.o.OnEvent(e)
