@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -28,8 +27,8 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 	a.clock.limit(phaseBody, a.r.c.Catalog.Settings.BodyTimeout)
 	hold := holdPool.Get().(*[holdBytes]byte)
 	defer holdPool.Put(hold)
-	n, err := io.ReadFull(a.resp.Body, hold[:])
-	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && complete(a.resp, n)
+	n, err := fill(a.resp.Body, hold[:])
+	whole := err == io.EOF
 	if err != nil && !whole {
 		return a.noAnswer(ctx, actx, err)
 	}
@@ -60,9 +59,15 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 	return stepDone
 }
 
-// complete tells a short body from one that was cut: ReadFull reports both as ErrUnexpectedEOF.
-func complete(resp *http.Response, n int) bool {
-	return resp.ContentLength < 0 || int64(n) == resp.ContentLength
+// fill reads until b is full or the reader ends. Unlike io.ReadFull it leaves the reader's word as it is: io.EOF is a whole
+// body, io.ErrUnexpectedEOF one that was cut.
+func fill(r io.Reader, b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var got int
+		got, err = r.Read(b[n:])
+		n += got
+	}
+	return n, err
 }
 
 // copyRest moves a long answer on. A cut in it cannot be hidden any more; the connection is ended so that the client sees it.
@@ -75,7 +80,7 @@ func (a *attempt) copyRest(ctx, actx context.Context, buf []byte) step {
 			}
 			a.sent += int64(n)
 		}
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF {
 			a.settleSuccess()
 			return stepDone
 		}
