@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/sdk/wire"
@@ -34,7 +35,7 @@ func (r *run) surface(ctx context.Context) {
 // failureOf is the answer for the attempt whose error is surfaced: its own words first, then ours (INF-32).
 func (r *run) failureOf(l lastWord) dialect.Failure {
 	v := l.verdict
-	f := dialect.Failure{Status: l.reply.status, Code: l.reply.code, RequestID: r.c.RequestID}
+	f := dialect.Failure{Status: l.reply.status, Type: l.reply.kind, Code: l.reply.code, RequestID: r.c.RequestID}
 	if f.Status < 400 || f.Status > 599 {
 		f.Status = http.StatusBadGateway
 	}
@@ -47,9 +48,6 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 		if f.RetryAfter == 0 {
 			f.RetryAfter = l.reply.clientWait
 		}
-	}
-	if r.lastCode != "" && f.Code == "" {
-		f.Code = r.lastCode
 	}
 	switch v.Reason {
 	case wire.AuthError, wire.ReasonBanned, wire.ReasonExpired: // INF-38
@@ -68,7 +66,7 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 
 // others names up to five targets and their statuses, for a combo that tried more than one (CMB-50).
 func (r *run) others() string {
-	if r.c.Route.Kind != "combo" || len(r.t.Attempts) < 2 {
+	if r.c.Route.Kind != catalog.KindCombo || len(r.t.Attempts) < 2 {
 		return ""
 	}
 	var tried []string
@@ -152,7 +150,7 @@ func (r *run) unusable(states map[string]int) dialect.Failure {
 
 // nothingThere: no gate was involved, there is just no connection (CMB-50, COOL-73).
 func (r *run) nothingThere() dialect.Failure {
-	if r.c.Route.Kind == "combo" {
+	if r.c.Route.Kind == catalog.KindCombo {
 		return dialect.Failure{Status: http.StatusNotFound, Code: "no_executable_targets", NoRetry: true, RequestID: r.c.RequestID,
 			Message: fmt.Sprintf("The combo %s has no target with an active connection that this key may use.", r.c.Route.Name)}
 	}

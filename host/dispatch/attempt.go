@@ -32,7 +32,9 @@ type attempt struct {
 	resp    *http.Response
 	firstAt time.Time // of the head
 	settled bool
-	sent    int64 // bytes sent to the client
+	sent    int64  // bytes sent to the client
+	code    string // of a failure that only the stream reader can name (STM-11), with its type
+	kind    string
 }
 
 // attempt runs gates 15 to 22 for one admitted target.
@@ -70,7 +72,6 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 // call and without a count.
 func (a *attempt) plan(ctx context.Context) (step, bool) {
 	r := a.r
-	r.lastCode = ""
 	exec, err := r.plugins.Executor(a.target.Provider)
 	if err == nil {
 		a.exec = exec
@@ -97,31 +98,43 @@ func (a *attempt) plan(ctx context.Context) (step, bool) {
 // headLimit is the time to the answer's head, for streams to the first useful event: the smallest of the plan's, the
 // route's and the setting's (ABI-3, CMB-15, CMB-26, STM-1).
 func (a *attempt) headLimit() time.Duration {
-	s := a.r.c.Catalog.Settings
-	limit := smallest(s.FetchTimeout, a.prep.FirstByte)
-	if own := a.r.c.Route.Config.TargetTimeout; own != nil {
-		return smallest(limit, *own)
+	limit := smallest(a.r.c.Catalog.Settings.FetchTimeout, a.prep.FirstByte, a.targetTimeout())
+	if a.r.c.Stream {
+		return limit
 	}
-	if a.r.c.Route.Kind == "combo" && s.RouteDefaults.TargetTimeout == 0 {
-		return smallest(limit, 120*time.Second) // CMB-15
-	}
-	return smallest(limit, s.RouteDefaults.TargetTimeout)
+	return smallest(limit, a.firstContent())
 }
 
-// eventLimit is the time to the first useful event of a stream, from the beginning of the attempt.
+// eventLimit is the time to the first useful event of a stream, from the beginning of the attempt; 0 is no limit.
 func (a *attempt) eventLimit() time.Duration {
-	s := a.r.c.Catalog.Settings
-	limit := s.RouteDefaults.FirstContentTimeout
-	if own := a.r.c.Route.Config.FirstContentTimeout; own != nil {
-		limit = *own
-	}
+	limit := a.firstContent()
 	if limit == 0 {
-		limit = s.ReadinessTimeout
+		limit = a.r.c.Catalog.Settings.ReadinessTimeout
 	}
-	if own := a.r.c.Route.Config.TargetTimeout; own != nil {
-		limit = smallest(limit, *own)
+	return smallest(limit, a.targetTimeout())
+}
+
+// firstContent is the route's limit to the first useful event, or to a plain answer's first byte; 0 is none (CMB-26).
+func (a *attempt) firstContent() time.Duration {
+	if own := a.r.c.Route.Config.FirstContentTimeout; own != nil {
+		return *own
 	}
-	return limit
+	return a.r.c.Catalog.Settings.RouteDefaults.FirstContentTimeout
+}
+
+// comboTargetTimeout is targetTimeoutMs of a combo that does not say (CMB-15).
+const comboTargetTimeout = 120 * time.Second
+
+// targetTimeout is the route's own limit for one attempt to begin; 0 is none (CMB-15, CMB-26).
+func (a *attempt) targetTimeout() time.Duration {
+	general := a.r.c.Catalog.Settings.RouteDefaults.TargetTimeout
+	switch own := a.r.c.Route.Config.TargetTimeout; {
+	case own != nil:
+		return *own
+	case general == 0 && a.r.c.Route.Kind == catalog.KindCombo:
+		return comboTargetTimeout
+	}
+	return general
 }
 
 func smallest(ds ...time.Duration) time.Duration {

@@ -100,8 +100,7 @@ type run struct {
 	plugins    PluginSet
 	exhausted  route.Exhausted
 	last       lastWord
-	lastCode   string // of a failure that only the stream reader can name
-	needWindow int    // after a context overflow: only larger windows (CMB-26)
+	needWindow int // after a context overflow: only larger windows (CMB-26)
 }
 
 // lastWord is the latest verdict that may become the answer.
@@ -197,6 +196,7 @@ func (r *run) gone(ctx context.Context) {
 	if errors.Is(context.Cause(ctx), errComboTimeout) {
 		r.t.Failure = &dialect.Failure{Status: 504, Code: "COMBO_TIMEOUT", Type: "server_error",
 			Message: "The time for this combo (comboTimeoutMs) is over. Raise it, or ask for a faster model."}
+		r.t.Partial = r.t.Committed
 		return
 	}
 	r.t.Cancelled = true

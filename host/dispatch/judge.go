@@ -17,7 +17,7 @@ type replyFacts struct {
 	status      int // restated
 	original    int
 	message     string
-	code        string
+	code, kind  string
 	body        []byte
 	contentType string
 	dialect     wire.Dialect
@@ -40,7 +40,7 @@ func (a *attempt) judge(ctx context.Context, reply *rules.Reply, own bool) step 
 func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict, replyFacts) {
 	a.describe(reply)
 	judge := a.r.plugins.Judge(a.target.Provider)
-	facts := replyFacts{}
+	facts := replyFacts{code: a.code, kind: a.kind}
 	if reply.Facts.HasBody { // RST-10
 		if re, ok := judge.Restate(ctx, reply); ok && !re.Keep {
 			a.restated(reply, re)

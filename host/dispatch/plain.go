@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/weirgate/weir/host/resilience"
@@ -93,6 +93,7 @@ func (a *attempt) copyRest(ctx, actx context.Context, buf []byte) step {
 // brokenLate judges a failure after the commit of a plain answer.
 func (a *attempt) brokenLate(ctx, actx context.Context, err error) step {
 	if ctx.Err() != nil {
+		a.r.t.Cut = true
 		return a.abandoned(ctx)
 	}
 	code := upstream.TransportCode(err)
@@ -100,7 +101,7 @@ func (a *attempt) brokenLate(ctx, actx context.Context, err error) step {
 	reply := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: transportMessage(code)}}
 	v, _ := a.meaning(ctx, reply)
 	a.settleFailure(reply, v, own)
-	a.r.t.Partial = true
+	a.r.t.Partial, a.r.t.Cut = true, true
 	return stepDone
 }
 
@@ -166,11 +167,22 @@ func failedDocument(b []byte) (bool, int) {
 	if json.Unmarshal(b, &d) != nil {
 		return false, 0
 	}
-	answered := present(d.Choices) || present(d.Content)
+	answered := present(d.Choices) && !brokeOff(d.Choices) || present(d.Content)
 	if (present(d.Error) || d.BaseResp.Code != 0) && !answered {
 		return true, payloadStatus(d.Error)
 	}
 	return false, 0
+}
+
+// brokeOff says whether a choice ended in an error: hubs send what was generated so far beside the error object.
+func brokeOff(choices json.RawMessage) bool {
+	if !bytes.Contains(choices, []byte(`"error"`)) {
+		return false
+	}
+	var cs []struct {
+		FinishReason string `json:"finish_reason"`
+	}
+	return json.Unmarshal(choices, &cs) == nil && len(cs) > 0 && cs[0].FinishReason == "error"
 }
 
 func present(raw json.RawMessage) bool {
@@ -218,9 +230,6 @@ func isEventStream(h http.Header) bool {
 	if len(ct) == 0 {
 		return false
 	}
-	if ct[0] == "text/event-stream" {
-		return true
-	}
-	media, _, err := mime.ParseMediaType(ct[0])
-	return err == nil && media == "text/event-stream"
+	media, _, _ := strings.Cut(ct[0], ";") // what follows does not matter, and is not always well formed
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +13,14 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// maxEventBytes bounds one event of a stream; inline images are this large.
-const maxEventBytes = 16 << 20
+const (
+	// maxEventBytes bounds one event of a stream, since inline images are this large, and what is held before the first
+	// useful one.
+	maxEventBytes = 16 << 20
+	// afterDone is how long an upstream may take to close its stream behind the end marker. By then the client has
+	// everything; the connection is worth waiting for, since only a stream read to its end gives it back.
+	afterDone = time.Second
+)
 
 // pump moves one event stream to the client.
 type pump struct {
@@ -31,58 +36,69 @@ type pump struct {
 // stream answers with events. Nothing is sent before the first useful event, so that every earlier failure keeps a true status
 // and may go to the next target; after it the stream ends honestly (STM-10, INF-34).
 func (a *attempt) stream(ctx, actx context.Context) step {
-	a.clock.limit(phaseEvent, max(a.eventLimit()-a.firstAt.Sub(a.began), 1))
+	limit := a.eventLimit()
+	if limit > 0 {
+		limit = max(limit-a.firstAt.Sub(a.began), 1)
+	}
+	a.clock.limit(phaseEvent, limit)
 	p := &pump{a: a, frames: upstream.NewFrames(a.resp.Body, maxEventBytes)}
+	defer p.noteUsage()
 	for {
 		run, err := p.frames.Next()
 		if err != nil {
 			return p.ended(ctx, actx, err)
 		}
-		if s, ok := p.take(ctx, run); !ok {
+		if s, ok := p.take(ctx, actx, run); !ok {
 			return s
 		}
 	}
 }
 
-// take handles the whole events of one read: before the commit it looks at each, after it only at what matters.
-func (p *pump) take(ctx context.Context, run []byte) (step, bool) {
+// take handles the whole events of one read. How events are spread over reads makes no difference (STM-63).
+func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	a := p.a
+	if p.frames.Torn() && !parses(run) {
+		return stepNext, true // half an event; the next read tells how the stream ended (INF-26)
+	}
+	failure, before := p.peek(run)
 	if !a.r.t.Committed {
-		useful, failure := p.opening(run)
-		if failure != nil {
-			return a.streamError(ctx, failure), false
-		}
-		if !useful {
-			p.held = append(p.held, run...)
+		switch {
+		case failure != nil && !useful(before):
+			return a.judge(ctx, a.streamReply(failure), false), false // STM-51
+		case failure == nil && !useful(run):
+			if p.held = append(p.held, run...); len(p.held) > maxEventBytes {
+				return p.ended(ctx, actx, upstream.ErrFrameTooLarge), false
+			}
 			return stepNext, true
 		}
 		p.open()
-	} else {
-		a.clock.limit(phaseIdle, p.idle())
 	}
-	if failure, before := p.peek(run); failure != nil {
+	if failure != nil {
 		return p.failLate(ctx, failure, before), false
 	}
+	a.clock.limit(phaseIdle, p.idle())
 	if !p.send(run) {
 		return a.clientLeft(), false
 	}
 	return stepNext, true
 }
 
+// idle is how long the upstream may be silent.
 func (p *pump) idle() time.Duration {
+	if p.done {
+		return afterDone
+	}
 	return smallest(p.a.r.c.Catalog.Settings.StreamIdleTimeout, p.a.prep.Idle)
 }
 
 // open commits the stream and replays what was held back.
 func (p *pump) open() {
-	a := p.a
-	a.clock.limit(phaseIdle, p.idle())
-	h := a.answerHeader()
+	h := p.a.answerHeader()
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = []string{"no-cache"}
-	a.commit(h)
+	p.a.commit(h)
 	if len(p.held) > 0 {
-		p.send(p.held)
+		p.send(p.held) // when the client is gone, the next write says so too
 		p.held = nil
 	}
 }
@@ -92,142 +108,82 @@ func (p *pump) send(b []byte) bool {
 		return false
 	}
 	p.a.sent += int64(len(b))
-	p.midEvent = !bytes.HasSuffix(b, []byte("\n\n")) && !bytes.HasSuffix(b, []byte("\n\r\n"))
+	p.midEvent = !endsEvent(b)
 	return p.a.r.out.Flush() == nil
 }
 
-// opening looks for the first useful event of a run (STM-10): one that is not a comment, a ping, empty, [DONE] or a bare
-// error. The payload of an error that comes first is returned.
-func (p *pump) opening(run []byte) (useful bool, failure []byte) {
-	upstream.Events(run, func(e upstream.Event) bool {
-		data := bytes.TrimSpace(e.Data)
-		switch {
-		case len(data) == 0, bytes.Equal(data, []byte("[DONE]")), e.Name == "ping", isPing(data):
-			return true
-		}
-		if failed := p.errorIn(e.Name, data); failed != nil {
-			failure = failed
-			return false
-		}
-		useful = true
-		return false
-	})
-	return useful, failure
-}
-
-func isPing(data []byte) bool {
-	return len(data) < 64 && bytes.Contains(data, []byte(`"type"`)) && bytes.Contains(data, []byte(`"ping"`))
-}
-
-// errorIn returns the payload of an event that is an error: named so, or a bare error object.
-func (p *pump) errorIn(name string, data []byte) []byte {
-	if name == "error" {
-		return bytes.Clone(data)
-	}
-	if in := p.a.prep.Error; in != nil && in.InStream != nil && in.InStream.Event != "" && in.InStream.Event == name {
-		return bytes.Clone(data)
-	}
-	head := data[:min(len(data), 64)]
-	if !bytes.Contains(head, []byte(`"error"`)) && !bytes.Contains(head, []byte(`"base_resp"`)) {
-		return nil
-	}
-	if failed, _ := failedDocument(data); failed {
-		return bytes.Clone(data)
-	}
-	return nil
-}
-
 // peek watches the events of a run that is about to be sent: end markers, usage, and errors, with what comes before the
-// error. It costs a search per read, not a parse per event.
+// error. It costs a few searches per read, and a parse only for events that seem to hold what is looked for.
 func (p *pump) peek(run []byte) (failure, before []byte) {
-	if bytes.Contains(run, []byte("[DONE]")) {
-		p.done = true
+	p.done = p.done || marksEnd(run)
+	p.finished = p.finished || finishes(run)
+	if p.a.prep.Usage != nil && statesUsage(run) {
+		upstream.Events(run, func(e upstream.Event) bool {
+			if statesUsage(e.Data) {
+				p.usage = append(p.usage[:0], e.Data...)
+			}
+			return true
+		})
 	}
-	if !p.finished && bytes.Contains(run, []byte(`"finish_reason":"`)) {
-		p.finished = true
-	}
-	if p.a.prep.Usage != nil && bytes.Contains(run, []byte(`"usage":{`)) {
-		p.keepUsage(run)
-	}
-	if !bytes.Contains(run, []byte(`"error"`)) && !bytes.Contains(run, []byte("event: error")) {
+	if !p.mayFail(run) {
 		return nil, nil
 	}
 	return p.findError(run)
 }
 
-func (p *pump) findError(run []byte) (failure, before []byte) {
-	rest := run
-	for len(rest) > 0 {
-		n := eventLength(rest)
-		upstream.Events(rest[:n], func(e upstream.Event) bool {
-			failure = p.errorIn(e.Name, bytes.TrimSpace(e.Data))
-			return false
-		})
-		if failure != nil {
-			return failure, run[:len(run)-len(rest)]
-		}
-		rest = rest[n:]
+func (p *pump) noteUsage() {
+	if len(p.usage) > 0 {
+		p.a.noteUsage(p.usage)
 	}
-	return nil, nil
 }
 
-// eventLength is the length of the first event of b with the blank line behind it.
-func eventLength(b []byte) int {
-	end := len(b)
-	for _, sep := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
-		if i := bytes.Index(b, []byte(sep)); i >= 0 {
-			end = min(end, i+len(sep))
-		}
-	}
-	return end
-}
-
-func (p *pump) keepUsage(run []byte) {
-	upstream.Events(run, func(e upstream.Event) bool {
-		if bytes.Contains(e.Data, []byte(`"usage":{`)) {
-			p.usage = append(p.usage[:0], e.Data...)
-		}
-		return true
-	})
-}
-
-// ended decides what the end of the upstream's stream means.
+// ended decides what the end of the upstream's stream means. Behind the end marker nothing matters any more.
 func (p *pump) ended(ctx, actx context.Context, err error) step {
-	a := p.a
-	if ctx.Err() != nil {
-		return a.abandoned(ctx)
-	}
-	eof := errors.Is(err, io.EOF)
-	if !a.r.t.Committed {
-		return p.neverBegan(ctx, actx, err, eof)
-	}
-	if eof && (p.done || p.finished) {
-		if !p.done && a.r.c.Dialect == wire.OpenAIChat {
-			p.send([]byte("data: [DONE]\n\n")) // INF-22
-		}
-		if len(p.usage) > 0 {
-			a.noteUsage(p.usage)
-		}
-		a.settleSuccess()
+	a, eof := p.a, errors.Is(err, io.EOF)
+	switch {
+	case a.r.t.Committed && p.done:
+		return p.complete()
+	case ctx.Err() != nil:
+		a.abandoned(ctx)
+		p.tellFailure()
 		return stepDone
+	case !a.r.t.Committed:
+		return p.neverBegan(ctx, actx, err, eof)
+	case eof && p.finished:
+		return p.complete()
 	}
-	reply := p.cutReply(actx, err, eof)
-	return p.endWith(ctx, reply, ownDeadline(actx))
+	return p.endWith(ctx, p.cutReply(actx, err, eof), ownDeadline(actx))
+}
+
+// complete ends a stream that has brought everything, and adds the end marker that its upstream left out (INF-22).
+func (p *pump) complete() step {
+	var tail []byte
+	if p.midEvent {
+		tail = append(tail, "\n\n"...)
+	}
+	if !p.done && p.a.r.c.Dialect == wire.OpenAIChat {
+		tail = append(tail, "data: [DONE]\n\n"...)
+	}
+	if len(tail) > 0 {
+		p.send(tail)
+	}
+	p.a.settleSuccess()
+	return stepDone
 }
 
 // neverBegan judges a stream that brought nothing useful (STM-11).
 func (p *pump) neverBegan(ctx, actx context.Context, err error, eof bool) step {
+	a := p.a
 	if ph, own := endedPhase(actx); own {
-		reply := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{
-			Code: wire.TransportTimeout, Message: "The provider began no useful stream in time.",
-		}}
 		if ph == phaseEvent {
-			p.a.r.lastCode = "STREAM_READINESS_TIMEOUT"
+			a.code, a.kind = "STREAM_READINESS_TIMEOUT", "stream_timeout"
 		}
-		return p.a.judge(ctx, reply, true)
+		return a.judge(ctx, &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{
+			Code: wire.TransportTimeout, Message: "The provider began no useful stream in time.",
+		}}, true)
 	}
-	p.a.r.lastCode = "STREAM_EARLY_EOF"
-	return p.a.judge(ctx, p.cutReply(actx, err, eof), false)
+	a.code, a.kind = "STREAM_EARLY_EOF", "stream_early_eof"
+	return a.judge(ctx, p.cutReply(actx, err, eof), false)
 }
 
 func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply {
@@ -244,7 +200,7 @@ func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply 
 		message = "The provider's stream stopped without an end."
 	case errors.Is(err, upstream.ErrFrameTooLarge):
 		message = "The provider sent a stream event above 16 MiB."
-		p.a.r.lastCode = "stream_frame_too_large"
+		p.a.code, p.a.kind = "stream_frame_too_large", ""
 	}
 	return &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: message}}
 }
@@ -264,11 +220,6 @@ func (a *attempt) streamReply(payload []byte) *rules.Reply {
 	}
 }
 
-// streamError judges an error that came before anything useful: as if it had been the status (STM-51).
-func (a *attempt) streamError(ctx context.Context, payload []byte) step {
-	return a.judge(ctx, a.streamReply(payload), false)
-}
-
 // failLate judges an error in mid-stream: what came before it is sent, the verdict is applied, and the client gets the
 // restated error and then the end (STM-52).
 func (p *pump) failLate(ctx context.Context, payload, before []byte) step {
@@ -278,22 +229,31 @@ func (p *pump) failLate(ctx context.Context, payload, before []byte) step {
 	return p.endWith(ctx, p.a.streamReply(payload), false)
 }
 
-// endWith ends a stream that has begun with one error event in the client's own dialect (INF-34).
+// endWith judges a stream that broke after the commit, and ends it.
 func (p *pump) endWith(ctx context.Context, reply *rules.Reply, own bool) step {
 	a := p.a
 	v, facts := a.meaning(ctx, reply)
 	a.settleFailure(reply, v, own)
 	if ctx.Err() != nil {
 		a.r.gone(ctx)
-		return stepDone
+	} else {
+		a.r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
+		f := a.r.failureOf(a.r.last)
+		a.r.t.Partial, a.r.t.Failure = true, &f
 	}
-	a.r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
-	f := a.r.failureOf(a.r.last)
-	a.r.t.Partial, a.r.t.Failure = true, &f
-	out := dialect.StreamError(a.r.c.Dialect, f)
+	p.tellFailure()
+	return stepDone
+}
+
+// tellFailure ends a stream that has begun with one error event in the client's own dialect (INF-34).
+func (p *pump) tellFailure() {
+	t := p.a.r.t
+	if !t.Committed || t.Failure == nil {
+		return
+	}
+	out := dialect.StreamError(p.a.r.c.Dialect, *t.Failure)
 	if p.midEvent {
 		out = append([]byte("\n\n"), out...)
 	}
 	p.send(out)
-	return stepDone
 }

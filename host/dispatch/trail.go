@@ -19,6 +19,7 @@ type Trail struct {
 	Committed bool
 	Cancelled bool // the client left (OV-4)
 	Partial   bool // the stream ended with an error
+	Cut       bool // a part of the answer is out and the rest will not come: break the connection, so that it does not look whole
 	Status    int  // as the client saw it
 	Failure   *dialect.Failure
 	Unchanged []byte // the upstream's own error body, to be sent as it came (CMB-18)

@@ -43,8 +43,8 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint stri
 	t := g.o.Dispatch.Do(r.Context(), c, out)
 	g.finish(out, t)
 	g.o.Observe(c, t)
-	if t.Committed && t.Partial && !c.Stream {
-		panic(http.ErrAbortHandler) // a cut plain answer must not look whole
+	if t.Cut {
+		panic(http.ErrAbortHandler)
 	}
 }
 
@@ -126,12 +126,18 @@ func unresolved(err error) *dialect.Failure {
 	return f
 }
 
+// statusClientLeft is recorded for a request whose client went away (OV-4).
+const statusClientLeft = 499
+
 // finish writes what dispatch could not answer.
 func (g *Gateway) finish(out *sink, t *dispatch.Trail) {
 	switch {
-	case t.Committed:
 	case t.Cancelled:
-		t.Status = 499
+		t.Status = statusClientLeft
+		if !t.Committed {
+			out.w.WriteHeader(statusClientLeft) // for a log in front of us; the client is gone
+		}
+	case t.Committed:
 	case t.Failure != nil:
 		f := *t.Failure
 		f.RequestID = out.c.RequestID

@@ -379,7 +379,7 @@ func TestFailuresGoOut(t *testing.T) {
 func TestCutPlainAnswerBreaksTheConnection(t *testing.T) {
 	d := open(t, nil)
 	d.do = func(_ *dispatch.Call, out dispatch.Sink) *dispatch.Trail {
-		tr := &dispatch.Trail{Committed: true, Partial: true}
+		tr := &dispatch.Trail{Committed: true, Partial: true, Cut: true}
 		out.Commit(200, http.Header{"Content-Length": {"100"}}, tr)
 		_ = out.Write([]byte("half"))
 		return tr

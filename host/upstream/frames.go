@@ -17,6 +17,7 @@ type Frames struct {
 	end   int // of what was read
 	seen  int // no event ends before this
 	limit int
+	torn  bool // the run handed out last lacks its blank line
 	err   error
 }
 
@@ -49,9 +50,12 @@ func (f *Frames) rest() ([]byte, error) {
 		return nil, f.err
 	}
 	out := f.buf[f.start:f.end]
-	f.start, f.seen = f.end, f.end
+	f.start, f.seen, f.torn = f.end, f.end, true
 	return out, nil
 }
+
+// Torn says that the stream ended within what Next returned last: the blank line behind it, or a part of it, never came.
+func (f *Frames) Torn() bool { return f.torn }
 
 func (f *Frames) read() error {
 	if f.start == f.end {

@@ -1,0 +1,161 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/weirgate/weir/host/upstream"
+)
+
+// endsEvent says whether the last event of b has its blank line.
+func endsEvent(b []byte) bool {
+	return bytes.HasSuffix(b, []byte("\n\n")) || bytes.HasSuffix(b, []byte("\n\r\n")) || bytes.HasSuffix(b, []byte("\r\r"))
+}
+
+// useful says whether a run has an event with a word for the client: one that is not a comment, a sign of life, empty or
+// [DONE] (STM-10). Errors were looked for before.
+func useful(run []byte) (found bool) {
+	upstream.Events(run, func(e upstream.Event) bool {
+		data := bytes.TrimSpace(e.Data)
+		found = len(data) > 0 && string(data) != "[DONE]" && !isBeat(e.Name) && !isBeatObject(data)
+		return !found
+	})
+	return found
+}
+
+// isBeat says whether a word names a sign of life.
+func isBeat(word string) bool {
+	switch strings.ToLower(word) {
+	case "ping", "keepalive", "keep-alive", "keep_alive", "heartbeat":
+		return true
+	}
+	return false
+}
+
+func isBeatObject(data []byte) bool {
+	if len(data) > 128 || !bytes.Contains(data, []byte(`"type"`)) {
+		return false
+	}
+	var d struct{ Type string }
+	return json.Unmarshal(data, &d) == nil && isBeat(d.Type)
+}
+
+// parses says whether an event without its blank line is whole all the same (INF-26).
+func parses(run []byte) bool {
+	whole := false
+	upstream.Events(run, func(e upstream.Event) bool {
+		data := bytes.TrimSpace(e.Data)
+		whole = string(data) == "[DONE]" || json.Valid(data)
+		return whole
+	})
+	return whole
+}
+
+// marksEnd says whether an event of run is the end marker. A text that speaks of [DONE] is not.
+func marksEnd(run []byte) (found bool) {
+	if !bytes.Contains(run, []byte("[DONE]")) {
+		return false
+	}
+	upstream.Events(run, func(e upstream.Event) bool {
+		found = string(bytes.TrimSpace(e.Data)) == "[DONE]"
+		return !found
+	})
+	return found
+}
+
+// finishes says whether a run states a finish reason: a text that is not empty, since some providers send an empty one with
+// every chunk.
+func finishes(run []byte) bool {
+	for v := member(run, []byte(`"finish_reason"`)); v != nil; v = member(v, []byte(`"finish_reason"`)) {
+		if len(v) > 1 && v[0] == '"' && v[1] != '"' {
+			return true
+		}
+	}
+	return false
+}
+
+// statesUsage says whether b has a usage that is an object; many chunks say null.
+func statesUsage(b []byte) bool {
+	for v := member(b, []byte(`"usage"`)); v != nil; v = member(v, []byte(`"usage"`)) {
+		if len(v) > 0 && v[0] == '{' {
+			return true
+		}
+	}
+	return false
+}
+
+// member returns b from the value of the next member of that quoted name on, or nil. Inside of JSON texts quotes are escaped,
+// so a text that speaks of a member is not taken for one.
+func member(b, name []byte) []byte {
+	for {
+		i := bytes.Index(b, name)
+		if i < 0 {
+			return nil
+		}
+		b = b[i+len(name):]
+		if v := bytes.TrimLeft(b, " \t"); len(v) > 0 && v[0] == ':' {
+			return bytes.TrimLeft(v[1:], " \t")
+		}
+	}
+}
+
+// mayFail is a quick look whether a run can hold an error at all.
+func (p *pump) mayFail(run []byte) bool {
+	return bytes.Contains(run, []byte(`"error"`)) || bytes.Contains(run, []byte(`"base_resp"`)) ||
+		bytes.Contains(run, []byte("event: error")) || bytes.Contains(run, []byte("event:error")) ||
+		p.errorName() != "" && bytes.Contains(run, []byte(p.errorName()))
+}
+
+// errorName is the event that the plan names as an error, or empty.
+func (p *pump) errorName() string {
+	if in := p.a.prep.Error; in != nil && in.InStream != nil {
+		return in.InStream.Event
+	}
+	return ""
+}
+
+// findError returns the payload of the first event that is an error, and what stands before it.
+func (p *pump) findError(run []byte) (failure, before []byte) {
+	rest := run
+	for len(rest) > 0 {
+		n := eventLength(rest)
+		upstream.Events(rest[:n], func(e upstream.Event) bool {
+			failure = p.errorIn(e.Name, bytes.TrimSpace(e.Data))
+			return false
+		})
+		if failure != nil {
+			return failure, run[:len(run)-len(rest)]
+		}
+		rest = rest[n:]
+	}
+	return nil, nil
+}
+
+// eventLength is the length of the first event of b with the blank line behind it.
+func eventLength(b []byte) int {
+	end := len(b)
+	for _, sep := range []string{"\n\n", "\n\r\n", "\r\r"} {
+		if i := bytes.Index(b[:end], []byte(sep)); i >= 0 {
+			end = i + len(sep)
+		}
+	}
+	return end
+}
+
+// errorIn returns the payload of an event that is an error: named so, or an error object without an answer beside it.
+func (p *pump) errorIn(name string, data []byte) []byte {
+	if len(data) == 0 {
+		return nil
+	}
+	if name == "error" || name != "" && name == p.errorName() {
+		return bytes.Clone(data)
+	}
+	if !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
+		return nil
+	}
+	if failed, _ := failedDocument(data); failed {
+		return bytes.Clone(data)
+	}
+	return nil
+}
