@@ -121,7 +121,7 @@ func (s states) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal
 func (s states) Reset(connection string) string {
 	was, events := s.h.book.Reset(s.at(), connection)
 	s.h.record.Append(events...)
-	return string(was)
+	return was.String()
 }
 
 // Forget drops the state of a deleted connection (OBJ-7).

@@ -204,6 +204,9 @@ func (h *Host) secrets(s *catalog.Snapshot) []string {
 // faultList is many faults as one error, a line each.
 type faultList []document.Fault
 
+// Faults are the single ones, for callers that show them apart.
+func (fs faultList) Faults() []document.Fault { return fs }
+
 func (fs faultList) Error() string {
 	var text string
 	for i, f := range fs {

@@ -83,9 +83,20 @@ func direct(p *Provider, model, written string, canonical bool) *Route {
 	return &r.Route
 }
 
-// unknown makes the error with the three nearest names. Strangers may ask for anything, so the work is bounded by Nearest.
+// unknown makes the error with the three nearest names. A bare name is also held against the models without their provider.
+// Strangers may ask for anything, so the work is bounded by Nearest.
 func (s *Snapshot) unknown(model string) error {
-	return &UnknownModel{Name: model, Nearest: document.Nearest(model, s.names, 3)}
+	nearest := document.Nearest(model, s.names, 3)
+	if !strings.Contains(model, "/") {
+		for _, bare := range document.Nearest(model, slices.Sorted(maps.Keys(s.bare)), 3) {
+			for _, p := range s.bare[bare] {
+				if full := p.ID + "/" + bare; !slices.Contains(nearest, full) {
+					nearest = append(nearest, full)
+				}
+			}
+		}
+	}
+	return &UnknownModel{Name: model, Nearest: nearest[:min(len(nearest), 3)]}
 }
 
 // connectionLists says whether an account names the model although its provider does not.

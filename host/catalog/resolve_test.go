@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,15 @@ func BenchmarkResolveDirect(b *testing.B) {
 		if _, err := s.Resolve("openai/gpt-5"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// CFG-4: a mistyped bare name finds the models of providers, too.
+func TestNearestOfABareName(t *testing.T) {
+	s := &Snapshot{names: []string{"openai/gpt-5", "openai/o3"}, bare: map[string][]*Provider{"gpt-5": {{ID: "openai"}}, "o3": {{ID: "openai"}}}}
+	_, err := s.Resolve("gpt-55")
+	unknown, ok := errors.AsType[*UnknownModel](err)
+	if !ok || !slices.Equal(unknown.Nearest, []string{"openai/gpt-5"}) {
+		t.Errorf("%v", err)
 	}
 }
