@@ -3,8 +3,10 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/weirgate/weir/host/body"
@@ -72,9 +74,25 @@ type Sink interface {
 
 // Do answers c into out. What it could not answer before the commit is described by the trail's Failure, which the caller
 // writes; after the commit the stream has ended honestly and Failure is only for the record. Every admitted attempt is settled
-// exactly once, also when the client leaves or a plugin panics (OV-3).
+// exactly once, also when the client leaves or something below panics (OV-3).
 func (d *Dispatcher) Do(ctx context.Context, c *Call, out Sink) *Trail {
 	t := &Trail{Began: d.Now(), Usage: Usage{-1, -1}, trace: d.newTrace(ctx, c)}
+	d.answer(ctx, c, out, t)
+	t.Took = d.Now().Sub(t.Began)
+	t.trace.end(t)
+	return t
+}
+
+// answer fills the trail. A panic costs this one call, which is told and recorded like any other failure.
+func (d *Dispatcher) answer(ctx context.Context, c *Call, out Sink, t *Trail) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.Log.Error("a request panicked", "request_id", c.RequestID, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			t.Partial, t.Cut = t.Committed, t.Committed
+			t.Failure = &dialect.Failure{Status: http.StatusInternalServerError, Code: "internal_server_error", RequestID: c.RequestID,
+				Message: "The gateway failed to handle this request; its log tells more under the request's id."}
+		}
+	}()
 	set := d.Plugins.Acquire()
 	defer set.Release()
 	r := run{d: d, c: c, out: out, t: t, plugins: set}
@@ -84,9 +102,6 @@ func (d *Dispatcher) Do(ctx context.Context, c *Call, out Sink) *Trail {
 		defer cancel()
 	}
 	r.targets(ctx)
-	t.Took = d.Now().Sub(t.Began)
-	t.trace.end(t)
-	return t
 }
 
 var errComboTimeout = errors.New("combo timeout")
@@ -144,22 +159,19 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 	if r.exhausted.Provider(rt.Provider.ID) || (r.needWindow > 0 && window(rt.Provider, rt.Model) <= r.needWindow) {
 		return stepNext
 	}
-	late := 0
-	for _, wantSlow := range [2]bool{false, true} {
-		if wantSlow && late == 0 {
-			break
+	var late []*catalog.Connection
+	for conn := range route.Candidates(rt, r.c.Key) {
+		if r.d.slow.last(conn.ID, r.t.Began) {
+			late = append(late, conn)
+			continue
 		}
-		for conn := range route.Candidates(rt, r.c.Key) {
-			if r.d.slow.last(conn.ID, r.t.Began) != wantSlow {
-				late++
-				continue
-			}
-			if s := r.connection(ctx, rt, conn); s != stepNext {
-				return s
-			}
-			if r.exhausted.Provider(rt.Provider.ID) {
-				return stepNext
-			}
+		if s := r.connection(ctx, rt, conn); s != stepNext {
+			return s
+		}
+	}
+	for _, conn := range late {
+		if s := r.connection(ctx, rt, conn); s != stepNext {
+			return s
 		}
 	}
 	return stepNext

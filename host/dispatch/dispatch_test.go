@@ -11,7 +11,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/terminal"
 	"github.com/weirgate/weir/sdk/wire"
+	"github.com/weirgate/weir/store"
 )
 
 func TestMain(m *testing.M) {
@@ -286,4 +291,47 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 	if trail.Failure.Status != 502 || trail.Failure.Code != "executor_error" || len(b.seen()) != 0 || len(b.events) != 0 {
 		t.Errorf("%+v", trail.Failure)
 	}
+}
+
+// bomb is a client whose connection panics at its first byte.
+type bomb struct{ client }
+
+func (*bomb) Commit(int, http.Header, *dispatch.Trail) { panic("boom") }
+
+// OV-3: a panic below costs one request, which is told and recorded; nothing of it stays behind.
+func TestPanic(t *testing.T) {
+	b := newBench(t).with("a", streams(word, finish, done))
+	gate := &countingGate{Gate: terminal.New(account.NewBook(nil))}
+	b.d.Ladder = resilience.NewLadder(gate)
+	trail := b.send(t.Context(), b.direct(), true, &bomb{})
+	if trail.Failure == nil || trail.Failure.Status != 500 || strings.Contains(trail.Failure.Message, "boom") || !trail.Cut {
+		t.Errorf("%+v", trail)
+	}
+	if gate.admitted != 1 || gate.ended != 1 {
+		t.Errorf("%+v", gate)
+	}
+	if c, _ := b.do(b.direct(), true); c.status != 200 || gate.ended != 2 {
+		t.Error(c.status, gate)
+	}
+}
+
+// countingGate counts permits given out and ended.
+type countingGate struct {
+	*terminal.Gate
+	admitted, ended int
+}
+
+func (g *countingGate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit, *resilience.Refusal) {
+	g.admitted++
+	return g.Gate.Admit(at, t)
+}
+
+func (g *countingGate) Cancel(at resilience.Moment, t catalog.Target, p resilience.Permit) {
+	g.ended++
+	g.Gate.Cancel(at, t, p)
+}
+
+func (g *countingGate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permit, o resilience.Outcome) []store.Event {
+	g.ended++
+	return g.Gate.Settle(at, t, p, o)
 }

@@ -124,7 +124,7 @@ func (b *bench) doWith(c *client, stream bool) *dispatch.Trail {
 	return b.send(b.t.Context(), b.direct(), stream, c)
 }
 
-func (b *bench) send(ctx context.Context, rt *catalog.Route, stream bool, c *client) *dispatch.Trail {
+func (b *bench) send(ctx context.Context, rt *catalog.Route, stream bool, c dispatch.Sink) *dispatch.Trail {
 	b.t.Helper()
 	text := fmt.Sprintf(`{"model":"acme/m","stream":%v,"messages":[{"role":"user","content":"hi"}],"odd":[1, 2]}`, stream)
 	buf, err := body.Read(strings.NewReader(text), int64(len(text)), 1<<20)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -372,6 +373,25 @@ func TestFailuresGoOut(t *testing.T) {
 	}
 	if _, b := d.send("POST", "/v1/chat/completions", chat); b != `{"error":{"as":"it came"}}` {
 		t.Error("CMB-18:", b)
+	}
+}
+
+// OV-4: a client that left is recorded as 499, also after the commit.
+func TestClientThatLeft(t *testing.T) {
+	var seen []int
+	d := open(t, func(o *gateway.Options) { o.Observe = func(_ *dispatch.Call, t *dispatch.Trail) { seen = append(seen, t.Status) } })
+	for _, committed := range []bool{false, true} {
+		d.do = func(_ *dispatch.Call, out dispatch.Sink) *dispatch.Trail {
+			tr := &dispatch.Trail{Committed: committed, Cancelled: true, Status: 200}
+			if committed {
+				out.Commit(200, http.Header{}, tr)
+			}
+			return tr
+		}
+		d.send("POST", "/v1/chat/completions", chat)
+	}
+	if !slices.Equal(seen, []int{499, 499}) {
+		t.Error(seen)
 	}
 }
 
