@@ -10,21 +10,23 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// planCache keeps prepared plans until the plugin, the connection's credentials or the configuration change (ABI-3). It is
-// bounded; when it is full it starts again, which costs each route one plan.
+// planCache keeps prepared plans for the snapshot of the newest request: a change of a connection, a provider, a plugin or its
+// grants brings a new snapshot, and with it no plan and no secret of the one before stays (ABI-3). Names of models come from
+// clients, so it is bounded; when it is full it starts again, which costs each route one plan.
 type planCache struct {
 	mu      sync.RWMutex
+	number  uint64 // of the snapshot; guarded by mu
 	entries map[planKey]planEntry
 }
 
 const maxPlans = 4096
 
 type planKey struct {
-	digest, connection, model, requested, endpoint string
-	client                                         wire.Dialect
-	connRevision, credRevision                     uint64
-	provider                                       *catalog.Provider
-	stream                                         bool
+	digest, model, requested, endpoint string
+	client                             wire.Dialect
+	provider                           *catalog.Provider
+	connection                         *catalog.Connection
+	stream                             bool
 }
 
 type planEntry struct {
@@ -34,23 +36,27 @@ type planEntry struct {
 
 func (c *planCache) get(k planKey, now time.Time) *upstream.Prepared {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
 	e, ok := c.entries[k]
+	c.mu.RUnlock()
 	if !ok || (!e.until.IsZero() && now.After(e.until)) {
 		return nil
 	}
 	return e.prepared
 }
 
-func (c *planCache) put(k planKey, p *upstream.Prepared, now time.Time) {
+// put keeps p for the snapshot of that number. A request that still runs with an older one keeps nothing.
+func (c *planCache) put(number uint64, k planKey, p *upstream.Prepared, now time.Time) {
 	e := planEntry{prepared: p}
 	if p.TTL > 0 {
 		e.until = now.Add(p.TTL)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries == nil || len(c.entries) >= maxPlans {
-		c.entries = make(map[planKey]planEntry)
+	if number < c.number {
+		return
+	}
+	if c.entries == nil || number > c.number || len(c.entries) >= maxPlans {
+		c.entries, c.number = make(map[planKey]planEntry), number
 	}
 	c.entries[k] = e
 }
@@ -59,9 +65,8 @@ func (c *planCache) put(k planKey, p *upstream.Prepared, now time.Time) {
 func (r *run) prepare(ctx context.Context, exec Executor, t catalog.Target, endpoint string) (*upstream.Prepared, error) {
 	now := r.d.Now()
 	k := planKey{
-		digest: exec.Digest(), connection: t.Connection.ID, model: t.Model, requested: t.Requested, endpoint: endpoint,
-		client: r.c.Dialect, connRevision: t.Connection.Revision, credRevision: t.Connection.CredentialRevision,
-		provider: t.Provider, stream: r.c.Stream,
+		digest: exec.Digest(), model: t.Model, requested: t.Requested, endpoint: endpoint, client: r.c.Dialect,
+		provider: t.Provider, connection: t.Connection, stream: r.c.Stream,
 	}
 	if p := r.d.plans.get(k, now); p != nil {
 		return p, nil
@@ -80,7 +85,7 @@ func (r *run) prepare(ctx context.Context, exec Executor, t catalog.Target, endp
 	if err != nil {
 		return nil, err
 	}
-	r.d.plans.put(k, p, now)
+	r.d.plans.put(r.c.Catalog.Number, k, p, now)
 	return p, nil
 }
 
