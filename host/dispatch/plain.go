@@ -114,12 +114,7 @@ func (a *attempt) clientLeft() step {
 
 // answerHeader is what of the upstream's head goes to the client.
 func (a *attempt) answerHeader() http.Header {
-	h := make(http.Header, len(a.resp.Header)+4)
-	for name, vv := range a.resp.Header {
-		if !upstream.DropAnswerHeader(name) {
-			h[name] = vv
-		}
-	}
+	h := upstream.AnswerHeader(a.resp.Header)
 	for _, name := range a.prep.StripHeaders {
 		delete(h, name)
 	}

@@ -59,14 +59,35 @@ func addForwarded(h, base http.Header, client map[string][]string) http.Header {
 	return h
 }
 
-// DropAnswerHeader says whether an upstream's answer header is not for the client: hop-by-hop, cookies, the server's name,
-// and what Weir sets itself.
-func DropAnswerHeader(canonical string) bool {
+// AnswerHeader is what of an upstream's head is for the client: all but hop-by-hop headers, those that Connection names too,
+// cookies, permissions for web pages, the server's name, and what Weir sets itself. The map is the caller's; the values are
+// shared and read only.
+func AnswerHeader(from http.Header) http.Header {
+	h := make(http.Header, len(from)+4)
+	for name, vv := range from {
+		if !dropAnswerHeader(name) {
+			h[name] = vv
+		}
+	}
+	for _, names := range from["Connection"] {
+		for name := range strings.SplitSeq(names, ",") {
+			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	return h
+}
+
+func dropAnswerHeader(canonical string) bool {
 	switch canonical {
 	case "Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Proxy-Authenticate",
 		"Set-Cookie", "Set-Cookie2", "Server", "Alt-Svc", "Content-Length", "Date", "X-Request-Id", "Strict-Transport-Security",
-		"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers":
+		"Clear-Site-Data", "Nel", "Report-To":
 		return true
 	}
-	return strings.HasPrefix(canonical, "X-Weir-") || strings.HasPrefix(canonical, "X-Omniroute-")
+	for _, prefix := range [...]string{"X-Weir-", "X-Omniroute-", "Access-Control-"} {
+		if strings.HasPrefix(canonical, prefix) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -150,5 +152,15 @@ func TestDialledAddresses(t *testing.T) {
 	}
 	if _, err := send(query("http://169.254.169.254")); !errors.Is(err, ErrAddress) {
 		t.Error("a metadata address:", err)
+	}
+}
+
+// SEC-6: what of an upstream's head goes to the client.
+func TestAnswerHeader(t *testing.T) {
+	in := http.Header{"Connection": {"keep-alive, x-hop", "X-Other"}, "X-Hop": {"1"}, "X-Other": {"1"}, "Set-Cookie": {"a"}, "X-Weir-Attempts": {"9"},
+		"Access-Control-Allow-Methods": {"*"}, "Content-Length": {"5"}, "Content-Type": {"application/json"}, "Retry-After-Ms": {"3"}}
+	want := http.Header{"Content-Type": {"application/json"}, "Retry-After-Ms": {"3"}}
+	if diff := cmp.Diff(want, AnswerHeader(in)); diff != "" {
+		t.Error(diff)
 	}
 }
