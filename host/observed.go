@@ -3,10 +3,13 @@ package host
 import (
 	"context"
 	"log/slog"
+	"slices"
 
+	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // observed counts one finished call (OBS-6) and writes its access line when asked to.
@@ -79,7 +82,7 @@ func (h *Host) newMetrics() *observe.Metrics {
 	return observe.New(observe.Options{
 		Known: func(provider, model string) bool {
 			p := h.catalog.Current().Provider(provider)
-			return p != nil && (model == "" || p.HasModel(model))
+			return p != nil && (model == "" || listed(p, model))
 		},
 		Connections: h.countConnections,
 		Plugins: func(yield func(observe.PluginGauge)) {
@@ -94,6 +97,13 @@ func (h *Host) newMetrics() *observe.Metrics {
 			return health.State == "degraded", health.Bytes
 		},
 	})
+}
+
+// listed says whether somebody wrote the model down: the name of one that is only passed through comes from a client, and must
+// not become a label.
+func listed(p *catalog.Provider, model string) bool {
+	return slices.ContainsFunc(p.Models, func(m wire.Model) bool { return m.ID == model }) ||
+		slices.ContainsFunc(p.All, func(c *catalog.Connection) bool { return slices.Contains(c.Models, model) })
 }
 
 func (h *Host) countConnections(yield func(provider, status string, n int)) {

@@ -82,6 +82,9 @@ func (g *Gateway) readBody(r *http.Request) (*body.Buffer, error) {
 	return body.Read(decoded, -1, g.o.MaxBody)
 }
 
+// maxModelName bounds what a client may call a model: the name goes into logs, messages and caches.
+const maxModelName = 512
+
 // resolve finds model, stream and route in the body (gates 1, 2 and 5).
 func resolve(c *dispatch.Call) *dialect.Failure {
 	scan, err := c.Body.Scan()
@@ -92,6 +95,10 @@ func resolve(c *dispatch.Call) *dialect.Failure {
 	if !ok || model == "" {
 		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Facts: nil,
 			Message: "The request has no model; give its name as text in the field model."}
+	}
+	if len(model) > maxModelName {
+		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true,
+			Message: fmt.Sprintf("The name in the field model has %d bytes; names end at %d.", len(model), maxModelName)}
 	}
 	c.Scan, c.Model, c.Stream = scan, model, scan.Stream()
 	if c.Key != nil && !c.Key.AllowsModel(model) {

@@ -242,7 +242,8 @@ func TestBodies(t *testing.T) {
 		{"plain", chat, "", 200}, {"gzip", zipped.String(), "gzip", 200}, {"identity", chat, "identity", 200},
 		{"unknown encoding", chat, "br", 415}, {"too large", `{"model":"` + strings.Repeat("x", 3000) + `"}`, "", 413},
 		{"too large unpacked", bomb.String(), "gzip", 413}, {"no JSON", "hello", "", 400}, {"no object", "[1]", "", 400},
-		{"no model", "{}", "", 400}, {"model is a number", `{"model":1}`, "", 400}, {"trailing bytes", chat + "x", "", 400},
+		{"no model", "{}", "", 400}, {"model is a number", `{"model":1}`, "", 400},
+		{"long model", `{"model":"acme/` + strings.Repeat("x", 600) + `"}`, "", 400}, {"trailing bytes", chat + "x", "", 400},
 	} {
 		headers := []string{"Content-Type", "text/plain"}
 		if c.encoding != "" {
@@ -379,7 +380,9 @@ func TestFailuresGoOut(t *testing.T) {
 // OV-4: a client that left is recorded as 499, also after the commit.
 func TestClientThatLeft(t *testing.T) {
 	var seen []int
-	d := open(t, func(o *gateway.Options) { o.Observe = func(_ *dispatch.Call, t *dispatch.Trail) { seen = append(seen, t.Status) } })
+	d := open(t, func(o *gateway.Options) {
+		o.Observe = func(_ *dispatch.Call, t *dispatch.Trail) { seen = append(seen, t.Status) }
+	})
 	for _, committed := range []bool{false, true} {
 		d.do = func(_ *dispatch.Call, out dispatch.Sink) *dispatch.Trail {
 			tr := &dispatch.Trail{Committed: committed, Cancelled: true, Status: 200}
