@@ -3,6 +3,7 @@ package dispatch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -83,7 +84,7 @@ func (r *run) unchanged() []byte {
 		return nil
 	}
 	b := bytes.TrimSpace(reply.body)
-	if len(b) == 0 || b[0] != '{' || !bytes.Contains(b, []byte(`"error"`)) || !strings.Contains(reply.contentType, "json") {
+	if len(b) == 0 || b[0] != '{' || !bytes.Contains(b, []byte(`"error"`)) || !strings.Contains(reply.contentType, "json") || !json.Valid(b) {
 		return nil
 	}
 	return []byte(r.d.Redact(string(b)))
@@ -94,7 +95,7 @@ func (r *run) unchanged() []byte {
 func (r *run) nothingTried() dialect.Failure {
 	now := r.d.Now()
 	var soonest time.Time
-	cooling, states := 0, map[string]int{}
+	cooling, states := map[*catalog.Connection]bool{}, map[string]int{}
 	for _, x := range r.t.Excluded {
 		word := string(x.Refusal.Reason)
 		if x.Refusal.State != "" {
@@ -104,13 +105,13 @@ func (r *run) nothingTried() dialect.Failure {
 		if x.Refusal.RetryAt.IsZero() || x.Refusal.Wait == resilience.WaitNever {
 			continue
 		}
-		cooling++
+		cooling[x.Target.Connection] = true // once, though several targets of a combo may lead to it
 		if soonest.IsZero() || x.Refusal.RetryAt.Before(soonest) {
 			soonest = x.Refusal.RetryAt
 		}
 	}
-	if cooling > 0 {
-		return r.cooling(now, soonest, cooling)
+	if len(cooling) > 0 {
+		return r.cooling(now, soonest, len(cooling))
 	}
 	return r.unusable(states)
 }
