@@ -1,86 +1,106 @@
 package hint
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-const (
-	isoDate = `(\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)( ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})\b)?`
-	before  = `(?i:\b(?:again|retry|try|wait|resets?|reset time|refresh(?:es)?|renews?|available(?: again)?|access|unlocks?|until)\b(?: again)?(?: is)?:? ?(?:at|on|after|until|by)? )`
-)
-
-var (
-	spokenISO   = regexp.MustCompile(before + isoDate)
-	spokenEpoch = regexp.MustCompile(before + `(1\d{9}|1\d{12})\b`)
-	// 在 2026-08-25 07:41:44 重置: Chinese text, so the one zone of China.
-	chinese = regexp.MustCompile(`(?:在|于|於|至|到) ?(\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?) ?[^。\n]{0,6}?(?:重置|恢复|恢復|刷新|重试|重試|解除|后|後)`)
-	// "resets 12pm (America/Los_Angeles)", "resets at 10:00 UTC", "resets Oct 7 at 3pm (Europe/London)".
-	spokenClock = regexp.MustCompile(before + `(?:(?i:(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? (\d{1,2}),?(?: at)? ))?(?i:(midnight|noon|\d{1,2}(?::\d{2})?(?::\d{2})? ?(?:am|pm)?)),? ?\(?([A-Za-z]+(?:/[A-Za-z_]+){0,2})\b`)
-)
-
-// spokenMoment is the wait until the first point in time in s that names its zone, or lies in a text whose language has
-// one. "Today" and clock times without zone are no hint.
-func spokenMoment(s string, now time.Time) (time.Duration, bool) {
-	low := strings.ToLower(s)
-	kept := func(start int) bool { return start > len(low) || !refused(low, start) }
-	for _, m := range spokenISO.FindAllStringSubmatchIndex(s, 8) {
-		if at, ok := isoMoment(group(s, m, 1), strings.TrimSpace(group(s, m, 2))); ok && kept(m[0]) {
-			return at.Sub(now), true
-		}
+// clock reads a time of day with its zone: "12pm (America/Los_Angeles)", "10:00 UTC", "Oct 7 at 3pm (Europe/London)".
+func (r *momentReader) clock(start, at int) {
+	month, dayOfMonth, at := monthAndDay(r.low, at)
+	end, ok := timeEnd(r.low, at)
+	if !ok {
+		return
 	}
-	for _, m := range chinese.FindAllStringSubmatchIndex(s, 8) {
-		if at, ok := dateIn(group(s, m, 1), time.FixedZone("UTC+8", 8*3600)); ok {
-			return at.Sub(now), true
-		}
+	word := r.low[at:end]
+	at = pass(r.low, pass(r.low, pass(r.low, end, ','), ' '), '(')
+	end = placeEnd(r.low, at)
+	if end == at || !r.take(formClock, start, end) {
+		return
 	}
-	for _, m := range spokenEpoch.FindAllStringSubmatchIndex(s, 8) {
-		if d, relative, ok := value(group(s, m, 1), time.Second, now); ok && !relative && kept(m[0]) {
-			return d, true
-		}
+	place, ok := zone(r.s[at:end])
+	if !ok || refused(r.low, start) {
+		return
 	}
-	for _, m := range spokenClock.FindAllStringSubmatchIndex(s, 8) {
-		place, ok := zone(group(s, m, 4))
-		if !ok || !kept(m[0]) {
-			continue
-		}
-		if at, ok := clock(group(s, m, 1), group(s, m, 2), group(s, m, 3), now.In(place)); ok {
-			return at.Sub(now), true
-		}
+	if moment, ok := clock(month, dayOfMonth, word, r.now.In(place)); ok {
+		r.keep(formClock, moment.Sub(r.now))
 	}
-	return 0, false
 }
 
-func group(s string, m []int, n int) string {
-	if m[2*n] < 0 {
-		return ""
+var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+
+// monthAndDay reads a month and its day before a time of day, and returns where that begins.
+func monthAndDay(low string, i int) (month, dayOfMonth string, at int) {
+	n := oneOf(low[i:], months)
+	if n == 0 {
+		return "", "", i
 	}
-	return s[m[2*n]:m[2*n+1]]
+	at = i + n
+	for at < len(low) && 'a' <= low[at] && low[at] <= 'z' {
+		at++
+	}
+	day := pass(low, pass(low, at, '.'), ' ')
+	if at = digits(low, day); at == day || at-day > 2 || low[day-1] != ' ' {
+		return "", "", i
+	}
+	dayOfMonth = low[day:at]
+	at = pass(low, at, ',')
+	if strings.HasPrefix(low[at:], " at ") {
+		at += len(" at")
+	}
+	if at == len(low) || low[at] != ' ' {
+		return "", "", i
+	}
+	return low[i : i+n], dayOfMonth, at + 1
 }
 
-// isoMoment reads a date with a zone; a date alone is its first moment in UTC, a time without zone is nothing.
-func isoMoment(when, offset string) (time.Time, bool) {
-	if len(when) == len("2006-01-02") {
-		at, err := time.Parse("2006-01-02", when)
-		return at, err == nil
+// timeEnd returns where the time of day at i ends.
+func timeEnd(low string, i int) (int, bool) {
+	if n := oneOf(low[i:], []string{"midnight", "noon"}); n > 0 {
+		return i + n, true
 	}
-	if offset == "" {
-		return time.Time{}, false
+	at := digits(low, i)
+	if at == i || at-i > 2 {
+		return i, false
 	}
-	if offset == "UTC" || offset == "GMT" {
-		offset = "Z"
+	for range 2 {
+		at, _ = pattern(low, at, ":dd")
 	}
-	if len(offset) == 5 {
-		offset = offset[:3] + ":" + offset[3:]
+	at = pass(low, at, ' ')
+	return at + oneOf(low[at:], []string{"am", "pm"}), true
+}
+
+// placeEnd returns where the name of a zone ends: UTC, Europe/Paris, America/Argentina/Ushuaia.
+func placeEnd(low string, i int) int {
+	best, at := i, i
+	for part := range 3 {
+		if part > 0 {
+			if at == len(low) || low[at] != '/' {
+				break
+			}
+			at++
+		}
+		from := at
+		for at < len(low) && ('a' <= low[at] && low[at] <= 'z' || part > 0 && low[at] == '_') {
+			at++
+		}
+		if at == from {
+			break
+		}
+		if at == len(low) || !wordByte(low[at]) {
+			best = at
+		}
 	}
-	when = strings.Replace(when, " ", "T", 1)
-	if len(when) == len("2006-01-02T15:04") {
-		when += ":00"
+	return best
+}
+
+// pass returns the place behind c when c stands at i, else i.
+func pass(s string, i int, c byte) int {
+	if i < len(s) && s[i] == c {
+		i++
 	}
-	at, err := time.Parse(time.RFC3339Nano, when+offset)
-	return at, err == nil
+	return i
 }
 
 // clock is the next moment after now, in now's zone, at a time of day, of the given day of the year if one is named.

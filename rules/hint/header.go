@@ -1,33 +1,72 @@
 package hint
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// maxHeaders is how many headers are looked at; no provider sends as many.
-const maxHeaders = 512
+const (
+	maxHeaders = 128 // that are looked at; no provider sends as many about waits
+	maxHeader  = 512 // bytes of a value
+)
 
-// lower copies header with lower-case names and one value each.
-func lower(header map[string][]string) map[string]string {
-	h := make(map[string]string, len(header))
-	for name, values := range header {
-		if len(h) == maxHeaders {
-			break
-		}
-		if len(values) > 0 && len(values[0]) <= 512 {
-			h[strings.ToLower(name)] = strings.TrimSpace(values[0])
+// header is one header, its name in lower case.
+type header struct{ name, value string }
+
+// headers are those that may say a wait, by name. No name comes twice.
+type headers []header
+
+// sorted puts headers in order; of two with one name the later counts.
+func (h headers) sorted() headers {
+	slices.SortStableFunc(h, func(a, b header) int { return strings.Compare(a.name, b.name) })
+	kept := h[:0]
+	for i, x := range h {
+		if i+1 == len(h) || h[i+1].name != x.name {
+			kept = append(kept, x)
 		}
 	}
-	return h
+	return kept
+}
+
+func (h headers) get(name string) (string, bool) {
+	i, ok := slices.BinarySearchFunc(h, name, func(x header, name string) int { return strings.Compare(x.name, name) })
+	if !ok {
+		return "", false
+	}
+	return h[i].value, true
+}
+
+// telling says whether a header of that name may have to do with a wait.
+func telling(name string) bool {
+	return strings.Contains(name, "retry-after") || strings.Contains(name, "ratelimit") || strings.Contains(name, "rate-limit") ||
+		strings.HasPrefix(name, "x-codex-")
+}
+
+// tellingHeaders takes the headers that may have to do with a wait, one value each.
+func tellingHeaders(from map[string][]string) headers {
+	var h headers
+	for name, values := range from {
+		if len(values) == 0 || len(values[0]) > maxHeader {
+			continue
+		}
+		if name = strings.ToLower(name); telling(name) {
+			h = append(h, header{name, strings.TrimSpace(values[0])})
+		}
+	}
+	slices.SortFunc(h, func(a, b header) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.value, b.value))
+	})
+	h = h.sorted()
+	return h[:min(len(h), maxHeaders)]
 }
 
 // direct are the headers that say a wait outright, finer unit first.
-func (p *pick) direct(h map[string]string) bool {
+func (p *pick) direct(h headers) bool {
 	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms", "x-retry-after-ms", "retry-after", "x-retry-after"} {
-		v, ok := h[name]
+		v, ok := h.get(name)
 		if !ok {
 			continue
 		}
@@ -44,14 +83,15 @@ func (p *pick) direct(h map[string]string) bool {
 
 // buckets reads the reset headers of the buckets that are empty and of the windows that are full or rejected; with
 // several of them the latest counts, for until then the request would be refused again.
-func (p *pick) buckets(h map[string]string, prefix string) bool {
+func (p *pick) buckets(h headers, prefix string) bool {
 	type reset struct {
 		wait     time.Duration
 		relative bool
 		name     string
 	}
 	latest := map[string]reset{} // by bucket: a relative reset beats an absolute one, no clock is compared
-	for name, v := range h {
+	for _, x := range h {
+		name, v := x.name, x.value
 		bucket, unit, ok := resetOf(name)
 		if !ok || v == "" || !exhausted(h, bucket, strings.Contains(name, "retry-after")) {
 			continue
@@ -64,7 +104,8 @@ func (p *pick) buckets(h map[string]string, prefix string) bool {
 			latest[bucket] = reset{d, relative, name}
 		}
 	}
-	if d, ok := structured(h["ratelimit"]); ok {
+	draft, _ := h.get("ratelimit")
+	if d, ok := structured(draft); ok {
 		latest["ratelimit"] = reset{d, true, "ratelimit"}
 	}
 	all := make([]reset, 0, len(latest))
@@ -108,12 +149,12 @@ func resetOf(name string) (bucket string, unit time.Duration, ok bool) {
 
 // exhausted says whether the headers call a bucket empty, or a window full or rejected. A header that says to retry after
 // some time says so by itself, unless another one contradicts it.
-func exhausted(h map[string]string, bucket string, asked bool) bool {
+func exhausted(h headers, bucket string, asked bool) bool {
 	if strings.Contains(bucket, "overage") { // whether more may be bought, not whether a window is full
 		return false
 	}
 	at := func(word string) (string, bool) {
-		v, ok := h[strings.Replace(bucket, "%s", word, 1)]
+		v, ok := h.get(strings.Replace(bucket, "%s", word, 1))
 		return v, ok && v != ""
 	}
 	if v, ok := at("status"); ok {
@@ -127,10 +168,13 @@ func exhausted(h map[string]string, bucket string, asked bool) bool {
 		n, err := strconv.ParseFloat(v, 64)
 		return err == nil && n <= 0
 	}
-	for word, full := range map[string]float64{"used-percent": 100, "utilization": 1} {
-		if v, ok := at(word); ok {
+	for _, full := range []struct {
+		word string
+		at   float64
+	}{{"used-percent", 100}, {"utilization", 1}} {
+		if v, ok := at(full.word); ok {
 			n, err := strconv.ParseFloat(v, 64)
-			return err == nil && n >= full
+			return err == nil && n >= full.at
 		}
 	}
 	return asked

@@ -4,7 +4,7 @@
 package hint
 
 import (
-	"bytes"
+	"strings"
 	"time"
 )
 
@@ -31,12 +31,12 @@ func Read(header map[string][]string, body []byte, now time.Time) (Result, bool)
 		body = body[:MaxBody]
 	}
 	p := pick{now: now}
-	h := lower(header)
+	h := tellingHeaders(header)
 	if p.direct(h) || p.buckets(h, "header:") {
 		return p.result()
 	}
-	doc := readBody(bytes.TrimSpace(body))
-	if p.fields(doc.relative) || p.fields(doc.absolute) {
+	doc := readBody(strings.TrimSpace(string(body)))
+	if p.fields(doc.relative, false) || p.fields(doc.absolute, true) {
 		return p.result()
 	}
 	for _, inner := range doc.headers {

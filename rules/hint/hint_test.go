@@ -238,11 +238,3 @@ func FuzzUnit(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkRead(b *testing.B) {
-	body := []byte(`{"error":{"message":"Rate limit reached for gpt-4.1 in organization org-X on tokens per min (TPM): Limit 30000, Used 18928, Requested 11159. Please try again in 174ms. Visit https://platform.openai.com/account/rate-limits to learn more.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		hint.Read(nil, body, monday)
-	}
-}

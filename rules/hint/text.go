@@ -1,149 +1,148 @@
 package hint
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 )
-
-// about are the words that may stand before a length.
-const about = `(?:about |around |approximately |at least |another |up to |~ ?)?`
-
-// lead are the words that come before a length which is a wait; the length starts where the match ends. They are
-// matched against the lower-cased text.
-var lead = []*regexp.Regexp{
-	regexp.MustCompile(`\b(?:again|retry|retrying|back)(?: your request| the request| this request| it)? (?:in|after|within) ` + about),
-	regexp.MustCompile(`\bretry[-_ ]after(?: is| of)?[:=]? ?` + about),
-	regexp.MustCompile(`\bwait (?:for )?` + about),
-	regexp.MustCompile(`\b(?:resets?|resetting|refresh(?:es|ed)?|renews?|renewed|replenish(?:es|ed)?|restored?|recovers?|available(?: again)?|unlocks?|unlocked)(?: again)? (?:in|after) ` + about),
-	regexp.MustCompile(`\bcooldown(?: for| of|:) ?` + about),
-	regexp.MustCompile(`\b(?:erneut|wieder|noch einmal|versuchen sie es) in `),   // German
-	regexp.MustCompile(`\br[ée]essaye[rz](?: à nouveau)? dans `),                 // French
-	regexp.MustCompile(`\b(?:de nuevo|nuevamente|intentarlo) (?:en|dentro de) `), // Spanish
-	regexp.MustCompile(`\b(?:novamente|de novo) (?:em|dentro de) `),              // Portuguese
-	regexp.MustCompile(`\briprov(?:a|are|i|ate) (?:tra|fra|in) `),                // Italian
-	regexp.MustCompile(`(?:повторите|попробуйте|попытку|снова)[^.\n]{0,40}? через `),
-	regexp.MustCompile(`(?:المحاولة|حاول)[^.\n]{0,60}?(?:خلال|بعد) `),
-	regexp.MustCompile(`(?:请?等待|等候|请等|稍等) ?`),
-}
-
-// tail are the words that come after a length which is a wait, in languages that say it so; the length starts at the
-// first number of the match.
-var tail = []*regexp.Regexp{
-	regexp.MustCompile(`\d+(?:\.\d+)? ?(?:毫秒|秒钟|秒|分钟|分鐘|个?小时|個?小時|天)(?: ?\d+ ?(?:秒钟|秒|分钟|分鐘|个?小时|個?小時))* ?(?:之?后|以后|之?後|内|內)[^。\n]{0,12}?(?:重试|再试|重置|恢复|刷新|重試|再試|恢復|解除)`),
-	regexp.MustCompile(`\d+(?:\.\d+)? ?(?:秒|分|時間|日)後に[^。\n]{0,16}?(?:再試行|もう一度|再度|お試し|やり直|リセット)`),
-	regexp.MustCompile(`\d+(?:\.\d+)? ?(?:초|분|시간|일) ?(?:후|뒤)(?:에)?[^.\n]{0,16}?(?:다시|재시도|초기화)`),
-	regexp.MustCompile(`\b\d+(?:[.,]\d+)? (?:sekunden?|minuten?|stunden?|tagen?)(?: \d+ (?:sekunden?|minuten?|stunden?))* (?:erneut|wieder|noch einmal)`),
-}
 
 // text reads a wait from words: a length that stands where a wait stands, else a point in time.
 func (p *pick) text(s string) bool {
-	s = westernDigits(s)
-	low := strings.ToLower(s)
-	if !strings.ContainsAny(low, "0123456789") && !strings.Contains(low, "midnight") && !strings.Contains(low, "noon") {
-		return false // most answers say no time at all
+	s, low := plainText(s)
+	if strings.IndexAny(low, "0123456789") < 0 && !strings.Contains(low, "midnight") && !strings.Contains(low, "noon") {
+		return false // many answers say no time at all
 	}
 	if d, ok := spokenLength(low); ok && p.offer(d, "text") {
 		return true
 	}
-	if d, ok := spokenMoment(s, p.now); ok {
+	if d, ok := spokenMoment(s, low, p.now); ok {
 		return p.offer(d, "text")
 	}
 	return false
 }
 
-// spokenLength is the first length in low that is a wait.
-func spokenLength(low string) (time.Duration, bool) {
-	first, best := len(low)+1, time.Duration(0)
-	consider := func(start, number int, bareSeconds bool) {
-		if start >= first || refused(low, start) {
-			return
-		}
-		d, _, ok := length(low[number:])
-		if !ok && bareSeconds {
-			d, ok = bareNumber(low[number:])
-		}
-		if ok {
-			first, best = start, d
-		}
+// plainText returns text with Arabic and full-width digits written as 0 to 9 and bytes that are not UTF-8 as U+FFFD, and
+// the same in lower case. Both have their characters at the same places: the few letters whose lower case takes another
+// number of bytes are kept.
+func plainText(text string) (s, low string) {
+	ascii := 0
+	for ascii < len(text) && text[ascii] < utf8.RuneSelf {
+		ascii++
 	}
-	for i, re := range lead {
-		for _, at := range re.FindAllStringIndex(low, 16) {
-			consider(at[0], at[1], i == 1)
-		}
+	if ascii == len(text) {
+		return text, strings.ToLower(text)
 	}
-	for _, re := range tail {
-		for _, at := range re.FindAllStringIndex(low, 16) {
-			consider(at[0], at[0], false)
+	var a, b strings.Builder
+	a.Grow(len(text) + utf8.UTFMax)
+	b.Grow(len(text) + utf8.UTFMax)
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			a.WriteByte(byte(r))
+			b.WriteByte(lowerByte(byte(r)))
+			continue
 		}
+		if r = westernDigit(r); r < utf8.RuneSelf {
+			a.WriteByte(byte(r))
+			b.WriteByte(byte(r))
+			continue
+		}
+		a.WriteRune(r)
+		b.WriteRune(lowerRune(r))
 	}
-	return best, first <= len(low)
+	return a.String(), b.String()
 }
 
-// bareNumber is a number of seconds without a unit, as in "retry after 20."; a date or an epoch is none.
-func bareNumber(s string) (time.Duration, bool) {
-	whole, frac, n := number(s)
-	if n == 0 || whole >= epochS {
-		return 0, false
+func lowerByte(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		b += 'a' - 'A'
 	}
-	if rest := strings.TrimLeft(s[n:], " "); rest != "" && (rest[0] == '-' || rest[0] == ':' || rest[0] == '/' || isWord(rest[0])) {
-		return 0, false
-	}
-	return times(whole, frac, time.Second), true
+	return b
 }
 
-func isWord(b byte) bool {
-	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || b >= 0x80
+func lowerRune(r rune) rune {
+	if 0x2E80 <= r && r <= 0xA63F || 0xAC00 <= r && r <= 0xD7FF {
+		return r // Chinese, Japanese, Korean: no cases
+	}
+	if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {
+		return l
+	}
+	return r
 }
 
-var (
-	condition = regexp.MustCompile(`(?:^|[\s(])(?:if|when|once|after you|unless)\s`)
-	percent   = regexp.MustCompile(`(\d+(?:\.\d+)?) ?% ?(left|remaining|available)?`)
-)
+func westernDigit(r rune) rune {
+	switch {
+	case '٠' <= r && r <= '٩':
+		return '0' + r - '٠'
+	case '۰' <= r && r <= '۹':
+		return '0' + r - '۰'
+	case '０' <= r && r <= '９':
+		return '0' + r - '０'
+	}
+	return r
+}
+
+// lookBack is how many bytes before a match are looked at for what makes it no hint.
+const lookBack = 160
 
 // refused says that the words before a match make it no hint: advice under a condition ("If you have already done so,
 // try again in 15 minutes"), or the display of a window that is not used up ("usage: 22%. Resets in 111 hours").
 func refused(low string, start int) bool {
-	before := low[max(0, start-160):start]
+	before := low[max(0, start-lookBack):start]
+	before = before[strings.LastIndexByte(before, '\n')+1:]
 	sentence := before
-	if i := strings.LastIndexAny(before, "\n"); i >= 0 {
-		sentence, before = before[i+1:], before[i+1:]
-	}
 	for _, end := range []string{". ", "! ", "? ", "。"} {
 		if i := strings.LastIndex(sentence, end); i >= 0 {
 			sentence = sentence[i+len(end):]
 		}
 	}
-	if condition.MatchString(sentence) {
-		return true
-	}
-	all := percent.FindAllStringSubmatch(before, -1)
-	if len(all) == 0 {
-		return false
-	}
-	last := all[len(all)-1]
-	n, err := strconv.ParseFloat(last[1], 64)
-	if err != nil {
-		return false
-	}
-	if last[2] != "" {
-		return n > 0
-	}
-	return n < 100
+	return conditional(sentence) || open(before)
 }
 
-// westernDigits writes Arabic and full-width digits as 0 to 9.
-func westernDigits(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case '٠' <= r && r <= '٩':
-			return '0' + r - '٠'
-		case '۰' <= r && r <= '۹':
-			return '0' + r - '۰'
-		case '０' <= r && r <= '９':
-			return '0' + r - '０'
+var conditions = []string{"if", "when", "once", "after you", "unless"}
+
+// conditional says that a sentence has a condition.
+func conditional(sentence string) bool {
+	for i := range len(sentence) {
+		if i > 0 && sentence[i-1] != '(' && !isSpace(sentence[i-1]) {
+			continue
 		}
-		return r
-	}, s)
+		if n := oneOf(sentence[i:], conditions); n > 0 && i+n < len(sentence) && isSpace(sentence[i+n]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSpace(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' && b != '\v' }
+
+// open says that the last percentage is that of a window with something left.
+func open(before string) bool {
+	for at := strings.LastIndexByte(before, '%'); at >= 0; at = strings.LastIndexByte(before[:at], '%') {
+		n, err := strconv.ParseFloat(numberBefore(before[:at]), 64)
+		if err != nil {
+			continue
+		}
+		if oneOf(strings.TrimPrefix(before[at+1:], " "), []string{"left", "remaining", "available"}) > 0 {
+			return n > 0
+		}
+		return n < 100
+	}
+	return false
+}
+
+// numberBefore is the number that s ends with, a blank between left aside; empty for none.
+func numberBefore(s string) string {
+	s = strings.TrimSuffix(s, " ")
+	start := len(s)
+	for start > 0 && isDigit(s[start-1]) {
+		start--
+	}
+	if start == len(s) || start < 2 || s[start-1] != '.' || !isDigit(s[start-2]) {
+		return s[start:]
+	}
+	for start--; start > 0 && isDigit(s[start-1]); {
+		start--
+	}
+	return s[start:]
 }

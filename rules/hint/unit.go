@@ -92,7 +92,7 @@ func httpDate(text string, now time.Time) (time.Duration, bool) {
 
 // countdown reads the first length of time in text: "in 2 days 3 hours".
 func countdown(text string) (time.Duration, bool) {
-	low := strings.ToLower(westernDigits(text))
+	_, low := plainText(text)
 	for at := range len(low) {
 		if low[at] < '0' || low[at] > '9' || at > 0 && (low[at-1] >= '0' && low[at-1] <= '9' || low[at-1] == '-') {
 			continue
