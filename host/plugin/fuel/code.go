@@ -71,7 +71,20 @@ func (w *walker) function(to []byte, r *reader, index int) []byte {
 	groups, declarations := w.declarations(t)
 	w.begin(w.r)
 	w.body(t)
+	w.bounded(start)
 	return w.finish(to, w.r, groups, declarations)
+}
+
+// bounded refuses a body that would take a compiler too long: its time grows with the square of the control flow, and its
+// memory with the values that calls and branches pass.
+func (w *walker) bounded(start int) {
+	scale := max(1, w.m.o.bodyKiB()/64)
+	if w.edges > maxEdges*scale {
+		fail(BodyTooComplex, start, "the function has %d branches, loops and charges, at most %d are allowed", w.edges, maxEdges*scale)
+	}
+	if w.moved > maxMoved*scale {
+		fail(BodyTooComplex, start, "calls and branches of the function pass %d values, at most %d are allowed", w.moved, maxMoved*scale)
+	}
 }
 
 // declarations reads the locals of a body.
@@ -190,6 +203,7 @@ func (w *walker) open(op byte, start int, params, results []byte) {
 	if w.levels > maxNesting || len(w.frames) > maxArms {
 		fail(NestingTooDeep, start, "blocks are nested more than %d deep", maxNesting)
 	}
+	w.moved += len(params) + len(results)
 	w.popAll(params)
 	w.frames = append(w.frames, frame{op: op, arm: arm, params: params, results: results, height: len(w.stack)})
 	w.pushAll(params)

@@ -2,10 +2,11 @@ package fuel
 
 // special treats the instructions that do more than compute.
 func (w *walker) special(op byte, start int) {
+	w.edges += edges[op]
 	switch op {
+	case opNop:
 	case opUnreachable:
 		w.unreachable()
-	case opNop:
 	case opBlock, opLoop:
 		params, results := w.blockType()
 		w.open(op, start, params, results)
@@ -26,10 +27,13 @@ func (w *walker) special(op byte, start int) {
 	case opEnd:
 		w.end()
 	case opBr:
-		w.popAll(w.target().label())
+		label := w.target().label()
+		w.moved += len(label)
+		w.popAll(label)
 		w.unreachable()
 	case opBrIf:
 		label := w.target().label()
+		w.moved += len(label)
 		w.pop(typeI32)
 		w.popAll(label)
 		w.pushAll(label)
@@ -136,7 +140,7 @@ func (w *walker) memoryZero(start int) {
 func (w *walker) call(t funcType) {
 	w.popAll(t.params)
 	w.pushAll(t.results)
-	w.calls++
+	w.moved += len(t.params) + len(t.results) + w.m.variables
 }
 
 func (w *walker) callIndirect(start int) {
@@ -151,6 +155,7 @@ func (w *walker) callIndirect(start int) {
 func (w *walker) branchTable() {
 	n := w.r.count(maxNesting*maxItems, TooMany, "labels in one table")
 	w.pop(typeI32)
+	w.edges += n
 	targets := w.r.at
 	for range n {
 		w.target()
@@ -163,6 +168,7 @@ func (w *walker) branchTable() {
 		if len(label) != arity {
 			fail(TypeMismatch, targets, "the labels of one table carry different values")
 		}
+		w.moved += arity
 		w.peek(label)
 	}
 	w.r.at = after
@@ -272,6 +278,7 @@ func (w *walker) sameType(start int, a, b byte) {
 
 // bulk treats an operation over a range: where to, from what, and how many, the last being on top.
 func (w *walker) bulk(start int, to, from byte) {
+	w.edges += edges[opMisc]
 	w.chargeLength(start)
 	w.pop(typeI32)
 	w.pop(from)

@@ -17,7 +17,8 @@ type meter struct {
 	code    []byte
 	from    int // what of the original is not yet written
 	checks  int
-	calls   int
+	edges   int    // of the control flow that a compiler will see, roughly
+	moved   int    // values that calls and branches pass, with the globals that are loaded again after a call
 	spare   bool   // a local is needed to look at a length
 	spareAt []byte // its index, encoded
 	head    []byte
@@ -42,7 +43,7 @@ func (m *meter) spend(b []byte) []byte {
 }
 
 func (w *walker) begin(r *reader) {
-	w.code, w.from, w.checks, w.calls, w.spare = w.code[:0], r.at, 0, 0, false
+	w.code, w.from, w.checks, w.edges, w.moved, w.spare = w.code[:0], r.at, 0, 0, 0, false
 	w.spareAt = appendU32(w.spareAt[:0], uint32(len(w.locals)))
 }
 
@@ -51,6 +52,7 @@ func (w *walker) flush(to int) {
 	w.code = append(w.code, w.r.b[w.from:to]...)
 	w.from = to
 	w.checks++
+	w.edges += edges[opIf]
 }
 
 func (w *walker) chargeOne() {

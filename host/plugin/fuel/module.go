@@ -25,6 +25,8 @@ const (
 	maxResults = 64
 	maxArms    = 4_000 // nesting with the arms of switches
 	maxNames   = 1 << 20
+	maxEdges   = 12_000  // of control flow in a body of up to 64 KiB, metered: compile time grows with its square
+	maxMoved   = 400_000 // values passed by calls and branches in such a body
 )
 
 // The sections, numbered as in the file. dataCount stands before code.
@@ -90,7 +92,7 @@ type module struct {
 	importedTables  int
 	memories        int
 	globals         []globalType
-	mutableGlobals  int
+	variables       int // globals that can be set
 	importedGlobals int
 	exports         []export
 	elements        []byte // the type of each segment

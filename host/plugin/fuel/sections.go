@@ -44,7 +44,7 @@ func (m *module) readImports(r *reader) {
 		case kindMemory:
 			r.memory(m)
 		case kindGlobal:
-			m.globals = append(m.globals, r.global())
+			m.addGlobal(r.global())
 		case 4:
 			fail(Unsupported, start, "the module uses exceptions")
 		default:
@@ -151,12 +151,19 @@ func (r *reader) global() globalType {
 	return t
 }
 
+func (m *module) addGlobal(t globalType) {
+	m.globals = append(m.globals, t)
+	if t.mutable {
+		m.variables++
+	}
+}
+
 func (m *module) readGlobals(r *reader) {
 	m.declared = make([]bool, len(m.funcs))
 	for range r.count(maxGlobals, TooMany, "globals") {
 		t := r.global()
 		m.constant(r, t.value)
-		m.globals = append(m.globals, t)
+		m.addGlobal(t)
 	}
 	m.checkCounts(r.at)
 }
