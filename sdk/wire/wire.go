@@ -1,6 +1,6 @@
 // Package wire holds the documents that cross the wall between the host and a plugin: manifest, plan, reply,
-// restatement and verdict (ABI-2 to ABI-4). It owns their names and nothing else: no decoding, no I/O, and no import
-// that a sandboxed guest would have to pay for.
+// restatement and verdict (ABI-2 to ABI-4), and the binary form of events (ABI-5). It owns their names and nothing else: no
+// decoding of JSON, no I/O, and no import that a sandboxed guest would have to pay for.
 package wire
 
 import "time"
