@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"reflect"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -81,7 +82,7 @@ func (h *Host) Reload(ctx context.Context) error {
 	defer h.reloading.Unlock()
 	fs, err := h.loadFile()
 	if err == nil {
-		err = h.rebuild(ctx, fs)
+		err = h.adopt(ctx, fs)
 	}
 	if err != nil {
 		h.fault.Store(&configFault{text: err.Error(), at: h.o.Now(), stamp: stampOf(h.o.ConfigFile)})
@@ -89,10 +90,28 @@ func (h *Host) Reload(ctx context.Context) error {
 		return err
 	}
 	h.fault.Store(nil)
-	h.plugins.Configure(ctx, fs.modes(), fs.pluginSettings())
 	h.record.Append(store.Event{Kind: "config.reloaded", Key: h.o.ConfigFile, Data: jsonObject("file", h.o.ConfigFile)})
 	h.warnAboutRestart(fs)
 	return nil
+}
+
+// adopt puts a file in force. Objects and plugins of one file may need each other: a provider of a plugin that the file
+// switches on, or the loss of one that it switches off. So the plugins are configured first only when it does not go without,
+// and as before when it does not go at all.
+func (h *Host) adopt(ctx context.Context, fs *fileState) error {
+	old := h.file.Load()
+	err := h.rebuild(ctx, fs)
+	if reflect.DeepEqual(old.modes(), fs.modes()) && reflect.DeepEqual(old.pluginSettings(), fs.pluginSettings()) {
+		return err
+	}
+	h.plugins.Configure(ctx, fs.modes(), fs.pluginSettings())
+	if err == nil {
+		return h.rebuild(ctx, nil)
+	}
+	if err = h.rebuild(ctx, fs); err != nil {
+		h.plugins.Configure(ctx, old.modes(), old.pluginSettings())
+	}
+	return err
 }
 
 // configFault is why the last reading of the file was not put in force.

@@ -60,6 +60,7 @@ type Host struct {
 	building   sync.Mutex // one snapshot is built at a time
 	reloading  sync.Mutex // one reload at a time
 
+	visitors *visitors
 	life     context.Context //nolint:containedctx // of the background goroutines, from New to Stop
 	end      context.CancelFunc
 	jobs     sync.WaitGroup
@@ -74,7 +75,10 @@ type Host struct {
 // New wires a gateway and restores its state; nothing is served before Start, except through Handler. With an error, whatever
 // was opened is closed again. The error names the thing and the mend; faults of the configuration file carry line and column.
 func New(ctx context.Context, o Options) (*Host, error) {
-	h := &Host{o: o.withDefaults(), redact: &observe.Redactor{}, stopped: make(chan struct{}), banned: make(chan string, 64)}
+	h := &Host{
+		o: o.withDefaults(), redact: &observe.Redactor{}, catalog: &catalog.Registry{}, refresh: newRefresher(),
+		stopped: make(chan struct{}), banned: make(chan string, 64), visitors: newVisitors(),
+	}
 	h.started = h.o.Now()
 	h.o.Log = observe.Redacting(h.o.Log, h.redact)
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -87,7 +91,7 @@ func New(ctx context.Context, o Options) (*Host, error) {
 // assemble brings the parts up in the order in which they need each other.
 func (h *Host) assemble(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		h.readFile, h.openStore, h.startPlugins, h.firstSnapshot, h.restoreState, h.wire,
+		h.readFile, h.openStore, h.makeGates, h.startPlugins, h.firstSnapshot, h.restoreState, h.wire,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -144,7 +148,7 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 	if h.o.DiscoverLocal {
 		h.discovered = discoverLocal(ctx, h.o.Log)
 	}
-	h.catalog = &catalog.Registry{}
+	h.refresh.forget() // of the plugins loaded so far; what changes from here on is built again
 	stored, last, err := h.loadStored(ctx)
 	if err != nil {
 		return err
@@ -153,8 +157,9 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 	if len(faults) > 0 {
 		return faultList(faults)
 	}
+	h.redact.Know(h.secrets(next))
 	h.catalog.Swap(next)
-	h.refresh = newRefresher(last)
+	h.refresh.startAt(last)
 	for _, w := range next.Warnings {
 		h.o.Log.Warn(w)
 	}
@@ -164,11 +169,16 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// restoreState makes the gates and gives them back what they knew (OV-5).
-func (h *Host) restoreState(ctx context.Context) error {
+// makeGates makes the gates, and the journal that they and the plugins write to.
+func (h *Host) makeGates(context.Context) error {
 	h.book = account.NewBook(func(text string) { h.o.Log.Warn(text) })
 	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book))
 	h.record = record.New(record.Options{Store: h.store, Gates: snapshotters(h.ladder), Log: h.o.Log, Now: h.o.Now})
+	return nil
+}
+
+// restoreState gives the gates back what they knew (OV-5), and makes what asks them.
+func (h *Host) restoreState(ctx context.Context) error {
 	if err := h.record.Restore(ctx); err != nil { // one bad record must not keep the gateway from starting
 		h.o.Log.Error("a part of the resilience state could not be restored; those connections start healthy", "error", err.Error())
 	}
@@ -211,7 +221,7 @@ func (h *Host) wire(context.Context) error {
 		r.PathPrefix(prefix).Handler(m.Handler())
 	}
 	r.NotFoundHandler = m.Handler()
-	h.handler = r
+	h.handler = h.visitors.count(r)
 	h.background(h.follow)
 	h.background(h.rebuildOnChange)
 	h.background(h.watchFile)

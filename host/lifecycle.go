@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -27,16 +28,30 @@ func (h *Host) Start(ctx context.Context) error {
 	}
 	srv := &http.Server{
 		Handler: h.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: nil, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
+	if err := h.serve(srv, ln); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	return nil
+}
+
+// errStopped: Start came after Stop.
+var errStopped = errors.New("the gateway was stopped; make a new one with New")
+
+// serve takes the listener into use, unless Stop came first.
+func (h *Host) serve(srv *http.Server, ln net.Listener) error {
 	h.mu.Lock()
-	h.server, h.listener = srv, ln
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	if h.stopping.Load() {
+		return errStopped
+	}
 	if h.keepsFiles() {
 		if err := vault.WriteAddr(h.process.DataDir, ln.Addr().String()); err != nil {
-			return errors.Join(err, ln.Close())
+			return err
 		}
 	}
+	h.server, h.listener = srv, ln
 	h.jobs.Go(func() {
 		if err := srv.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			h.o.Log.Error("the listener failed", "error", err.Error())
@@ -56,39 +71,58 @@ func (h *Host) Addr() string {
 }
 
 // Stop refuses new connections, lets running requests end for up to the shutdown grace, streams included, then ends them,
-// flushes the store and closes everything (CLI-4). After it no goroutine of the host runs.
+// flushes the store and closes everything (CLI-4). After it no goroutine of the host runs. Without a listener of its own it
+// answers new requests with 503 and waits likewise; ending what still runs is then up to the server of the embedding program.
 func (h *Host) Stop(ctx context.Context) error {
-	if !h.stopping.CompareAndSwap(false, true) {
+	h.mu.Lock()
+	first := h.stopping.CompareAndSwap(false, true)
+	srv := h.server
+	h.mu.Unlock()
+	if !first {
 		return nil
 	}
 	close(h.stopped)
-	h.mu.Lock()
-	srv := h.server
-	h.mu.Unlock()
-	if srv != nil {
-		grace, cancel := context.WithTimeout(ctx, h.process.ShutdownGrace)
-		defer cancel()
-		if err := srv.Shutdown(grace); err != nil {
-			h.o.Log.Warn("the shutdown grace is over; requests that still ran were ended")
-			_ = srv.Close() // what it would say was said
+	grace, cancel := context.WithTimeout(ctx, h.process.ShutdownGrace)
+	defer cancel()
+	if srv == nil {
+		if err := h.visitors.wait(grace); err != nil {
+			h.o.Log.Warn("the shutdown grace is over; requests still run")
 		}
-		if h.keepsFiles() {
-			if err := vault.RemoveAddr(h.process.DataDir, h.Addr()); err != nil {
-				h.o.Log.Warn("the address file could not be removed", "error", err.Error())
-			}
+		return h.close(ctx)
+	}
+	if err := srv.Shutdown(grace); err != nil {
+		h.o.Log.Warn("the shutdown grace is over; requests that still ran were ended")
+		_ = srv.Close() // what it would say was said
+	}
+	h.leave(ctx)
+	return h.close(ctx)
+}
+
+// unwind is how long requests whose connections were closed may take to notice.
+const unwind = 5 * time.Second
+
+// leave waits for the last handlers, which outlive their closed connections for a moment, and removes the address file.
+func (h *Host) leave(ctx context.Context) {
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), unwind)
+	defer cancel()
+	if err := h.visitors.wait(end); err != nil {
+		h.o.Log.Warn("requests still run after their connections were closed")
+	}
+	if h.keepsFiles() {
+		if err := vault.RemoveAddr(h.process.DataDir, h.Addr()); err != nil {
+			h.o.Log.Warn("the address file could not be removed", "error", err.Error())
 		}
 	}
-	return h.close(ctx)
 }
 
 // close ends what assemble began, in the opposite order; parts that never came up are left out.
 func (h *Host) close(ctx context.Context) error {
 	h.end()
 	var errs []error
+	h.jobs.Wait()
 	if h.client != nil {
 		h.client.Close()
 	}
-	h.jobs.Wait()
 	if h.plugins != nil {
 		errs = append(errs, h.plugins.Close(ctx))
 	}

@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/document"
@@ -17,26 +19,54 @@ import (
 type refresher struct {
 	mu      sync.Mutex
 	seen    store.Seq     // newest change reported; guarded by mu
-	reached store.Seq     // newest change that is in force; guarded by mu
-	moved   chan struct{} // closed and replaced when reached grows; guarded by mu
+	reached store.Seq     // newest change that was built; guarded by mu
+	fault   error         // why the last build is not in force; guarded by mu
+	moved   chan struct{} // closed and replaced after each build; guarded by mu
 	wake    chan struct{}
 }
 
-func newRefresher(from store.Seq) *refresher {
-	return &refresher{seen: from, reached: from, moved: make(chan struct{}), wake: make(chan struct{}, 1)}
+func newRefresher() *refresher {
+	return &refresher{moved: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// follow reports changes until ctx ends.
+// startAt notes that changes up to from are in force.
+func (r *refresher) startAt(from store.Seq) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.reached = max(r.seen, from), from
+}
+
+// forget drops a report that nobody has acted on yet.
+func (r *refresher) forget() {
+	select {
+	case <-r.wake:
+	default:
+	}
+}
+
+// watchPause is how long a failed watch of the store rests before the next.
+const watchPause = time.Second
+
+// follow reports changes until ctx ends. The notes that the host itself writes behind are no configuration.
 func (h *Host) follow(ctx context.Context) {
 	r := h.refresh
-	for doc, err := range h.store.Watch(ctx, r.position()) {
-		if err != nil {
-			if ctx.Err() == nil {
-				h.o.Log.Error("the store stopped reporting changes; restart the gateway", "error", err.Error())
+	for {
+		for doc, err := range h.store.Watch(ctx, r.position()) {
+			if err != nil {
+				if ctx.Err() == nil {
+					h.o.Log.Error("the store stopped reporting changes; it is asked again", "error", err.Error())
+				}
+				break
 			}
-			return
+			if slices.Contains(catalog.DocKinds(), doc.Kind) {
+				r.report(doc.Seq)
+			}
 		}
-		r.report(doc.Seq)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(watchPause):
+		}
 	}
 }
 
@@ -56,6 +86,15 @@ func (r *refresher) report(seq store.Seq) {
 	}
 }
 
+// built notes that changes up to target were built, and tells those who wait for them.
+func (r *refresher) built(target store.Seq, fault error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reached, r.fault = max(r.reached, target), fault
+	close(r.moved)
+	r.moved = make(chan struct{})
+}
+
 // rebuildOnChange makes a new snapshot for what was reported, many changes at once when they come fast.
 func (h *Host) rebuildOnChange(ctx context.Context) {
 	r := h.refresh
@@ -68,18 +107,16 @@ func (h *Host) rebuildOnChange(ctx context.Context) {
 		r.mu.Lock()
 		target := r.seen
 		r.mu.Unlock()
-		if err := h.rebuild(ctx, nil); err != nil && ctx.Err() == nil {
+		err := h.rebuild(ctx, nil)
+		if err != nil && ctx.Err() == nil {
 			h.o.Log.Error("the configuration in the store could not be put in force; the one before stays", "fault", err.Error())
 		}
-		r.mu.Lock()
-		r.reached = max(r.reached, target)
-		close(r.moved)
-		r.moved = make(chan struct{})
-		r.mu.Unlock()
+		r.built(target, err)
 	}
 }
 
-// change writes documents and returns when the snapshot with them is in force, so that the next request sees them (OV-26).
+// change writes documents and returns when the snapshot with them is in force, so that the next request sees them (OV-26). An
+// error that comes with documents says that they are stored and not in force.
 func (h *Host) change(ctx context.Context, ws ...store.Write) ([]store.Document, error) {
 	now := h.o.Now().UnixMilli()
 	for i := range ws {
@@ -100,19 +137,27 @@ func (h *Host) change(ctx context.Context, ws ...store.Write) ([]store.Document,
 			last = max(last, d.Seq)
 		}
 	}
-	return docs, h.refresh.await(ctx, last)
+	if last == 0 {
+		return docs, nil
+	}
+	return docs, h.refresh.await(ctx, h.life, last)
 }
 
-func (r *refresher) await(ctx context.Context, seq store.Seq) error {
+func (r *refresher) await(ctx, life context.Context, seq store.Seq) error {
 	for {
 		r.mu.Lock()
-		reached, moved := r.reached, r.moved
+		reached, fault, moved := r.reached, r.fault, r.moved
 		r.mu.Unlock()
-		if reached >= seq {
+		switch {
+		case reached >= seq && fault != nil:
+			return fmt.Errorf("the change is stored, but the configuration with it cannot be put in force: %w", fault)
+		case reached >= seq:
 			return nil
 		}
 		select {
 		case <-moved:
+		case <-life.Done():
+			return errors.New("the change is stored, and the gateway is stopping")
 		case <-ctx.Done():
 			return fmt.Errorf("the change is stored but not yet in force: %w", context.Cause(ctx))
 		}
@@ -136,6 +181,7 @@ func (h *Host) rebuild(ctx context.Context, file *fileState) error {
 	if len(faults) > 0 {
 		return faultList(faults)
 	}
+	h.redact.Know(append(h.secrets(next), h.secrets(h.catalog.Current())...)) // requests with the old one still run
 	h.file.Store(file)
 	h.putInForce(h.catalog.Swap(next), next)
 	return nil
@@ -167,10 +213,9 @@ func (h *Host) loadStored(ctx context.Context) (*catalog.Input, store.Seq, error
 	return in, last, nil
 }
 
-// putInForce does what a new snapshot entails: secrets that logs must hide, states that new credentials lift, and records of
-// connections that are gone (OBJ-7, COOL-52).
+// putInForce does what a new snapshot entails: states that new credentials lift, and records of connections that are gone
+// (OBJ-7, COOL-52).
 func (h *Host) putInForce(previous, next *catalog.Snapshot) {
-	h.redact.Know(h.secrets(next))
 	at := resilience.Moment{Now: h.o.Now(), Catalog: next}
 	for c := range next.Connections() {
 		h.record.Append(h.book.Renew(at, c)...)

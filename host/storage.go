@@ -100,15 +100,11 @@ func builtinPlugins() ([]plugin.Builtin, error) {
 }
 
 // pluginsChanged builds a snapshot with the providers of the new set.
-func (h *Host) pluginsChanged() {
-	if h.catalog == nil || h.refresh == nil {
-		return // still starting; the first snapshot comes after the plugins
-	}
-	h.refresh.report(0)
-}
+func (h *Host) pluginsChanged() { h.refresh.report(0) }
 
+// pluginEvent journals what happened to a plugin. That the shipped ones were loaded is no news.
 func (h *Host) pluginEvent(e plugin.Event) {
-	if h.record == nil {
+	if e.Origin == plugin.OriginBuiltin && e.Fault == nil {
 		return
 	}
 	data := map[string]any{"name": e.Name, "version": e.Version, "digest": e.Digest, "file": e.File, "origin": e.Origin}

@@ -1,0 +1,217 @@
+package host_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weirgate/weir/host"
+	"github.com/weirgate/weir/store/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const adminKey = "admin-key-0123456789abcdef"
+
+// options are those of a host in memory with one provider, whose address is upstream.
+func options(t *testing.T, upstream string) host.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	text := "providers:\n  - {id: mock, executor: openai-compatible, category: local, base_url: " + upstream + "/v1, models: [{id: m}]}\n" +
+		"connections:\n  - {id: c1, provider: mock, api_key: sk-upstream-0123456789}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st := memory.New(memory.Options{})
+	t.Cleanup(func() { st.Close() }) //nolint:errcheck // nothing to lose
+	return host.Options{
+		ConfigFile: file, Listen: host.NoListener, Store: st,
+		Env: func(name string) (string, bool) {
+			if name == "WEIR_ADMIN_KEY" {
+				return adminKey, true
+			}
+			return "", false
+		},
+	}
+}
+
+func start(t *testing.T, o host.Options) *host.Host {
+	t.Helper()
+	h, err := host.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, h) })
+	return h
+}
+
+func stop(t *testing.T, h *host.Host) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := h.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func mock(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(answer)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func hello(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"hello"}}]}`)
+}
+
+const ask = `{"model":"mock/m","messages":[{"role":"user","content":"hi"}]}`
+
+// call asks a host's handler as an embedding program's server would.
+func call(h *host.Host, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://127.0.0.1:8787"+path, strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:9"
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// Two hosts live in one process and answer for themselves.
+func TestTwoHosts(t *testing.T) {
+	url := mock(t, hello)
+	one, two := start(t, options(t, url)), start(t, options(t, url))
+	stop(t, one)
+	if w := call(two, "POST", "/v1/chat/completions", ask); w.Code != 200 || !strings.Contains(w.Body.String(), "hello") {
+		t.Error(w.Code, w.Body)
+	}
+	if w := call(one, "POST", "/v1/chat/completions", ask); w.Code != 503 {
+		t.Error("a stopped host answers", w.Code)
+	}
+}
+
+// Stop may come before Start, and twice; a start behind it is refused and opens nothing.
+func TestStopBeforeStart(t *testing.T) {
+	o := options(t, "http://127.0.0.1:1")
+	o.Listen = "127.0.0.1:0"
+	h, err := host.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, h)
+	stop(t, h)
+	if err := h.Start(t.Context()); err == nil {
+		t.Error("a stopped host was started")
+	}
+}
+
+// A host that cannot be made leaves nothing behind; goleak sees the rest.
+func TestNewFails(t *testing.T) {
+	o := options(t, "http://127.0.0.1:1")
+	o.Store, o.DataDir = nil, t.TempDir()
+	if err := os.WriteFile(o.ConfigFile, []byte("combos:\n  - {name: c, targets: [{model: nobody/m}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := host.New(t.Context(), o); err == nil {
+		stop(t, h)
+		t.Fatal("a faulty file was taken")
+	}
+	if err := os.WriteFile(o.ConfigFile, []byte("combos: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.New(t.Context(), o) // the folder was closed, and opens again
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, h)
+}
+
+// CLI-4: requests that run are waited for, with a listener and without one, and those that outlast the grace are ended before
+// anything under them is closed.
+func TestStopWaitsForRequests(t *testing.T) {
+	entered, release := make(chan struct{}, 1), make(chan struct{})
+	url := mock(t, func(w http.ResponseWriter, r *http.Request) {
+		entered <- struct{}{}
+		<-release
+		hello(w, r)
+	})
+	h := start(t, options(t, url))
+	var w *httptest.ResponseRecorder
+	var wg sync.WaitGroup
+	wg.Go(func() { w = call(h, "POST", "/v1/chat/completions", ask) })
+	<-entered
+	time.AfterFunc(50*time.Millisecond, func() { close(release) })
+	stop(t, h)
+	wg.Wait()
+	if w.Code != 200 {
+		t.Error(w.Code, w.Body)
+	}
+}
+
+func TestStopEndsWhatOutlastsTheGrace(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	url := mock(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		entered <- struct{}{}
+		<-r.Context().Done()
+	})
+	o := options(t, url)
+	o.Listen = "127.0.0.1:0"
+	h := start(t, o)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		resp, err := http.Post("http://"+h.Addr()+"/v1/chat/completions", "application/json", strings.NewReader(ask)) //nolint:noctx // Stop ends it
+		if err == nil {
+			resp.Body.Close()
+			t.Error("answered", resp.Status)
+		}
+	})
+	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := h.Stop(ctx); err != nil {
+		t.Log(err) // the grace is over for the plugins and the journal too
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Error(took)
+	}
+	wg.Wait()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// OV-26: a change through the API is in force when its answer is there, and many at once all are.
+func TestChangesAreInForce(t *testing.T) {
+	h := start(t, options(t, mock(t, hello)))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			alias := "name-" + string(rune('a'+i))
+			w := call(h, "POST", "/api/providers", `{"provider":"mock","name":"`+alias+`","apiKey":"sk-0123456789-`+alias+`"}`,
+				"Authorization", "Bearer "+adminKey, "Content-Type", "application/json")
+			if w.Code/100 != 2 {
+				t.Error(w.Code, w.Body)
+			}
+		})
+	}
+	wg.Wait()
+	if n := h.Ready().Connections; n != 9 {
+		t.Errorf("%d connections", n)
+	}
+}
