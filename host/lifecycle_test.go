@@ -215,3 +215,43 @@ func TestChangesAreInForce(t *testing.T) {
 		t.Errorf("%d connections", n)
 	}
 }
+
+// CLI-5: a file may switch a plugin on or off together with what needs it, and is in force when Reload returns.
+func TestReloadWithPlugins(t *testing.T) {
+	o := options(t, mock(t, hello))
+	with, err := os.ReadFile(o.ConfigFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := []byte("plugins: {modes: {openai-compatible: \"off\"}}\n")
+	write := func(b []byte) {
+		if err := os.WriteFile(o.ConfigFile, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(without)
+	h := start(t, o)
+	for range 2 {
+		write(with)
+		if err := h.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w := call(h, "POST", "/v1/chat/completions", ask); w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+		write(without)
+		if err := h.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w := call(h, "POST", "/v1/chat/completions", ask); w.Code != 404 {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	write(append([]byte("plugins: {modes: {generic: \"off\"}}\ncombos: [{name: c, targets: [nobody/m]}]\n"), with...))
+	if err := h.Reload(t.Context()); err == nil {
+		t.Fatal("a faulty file was taken")
+	}
+	if w := call(h, "POST", "/v1/chat/completions", ask); w.Code != 404 {
+		t.Error("a faulty file changed something:", w.Code, w.Body)
+	}
+}
