@@ -130,7 +130,7 @@ func (a *attempt) ask(ctx context.Context, list bool) (*http.Response, error) {
 // checked is a failure with its meaning.
 func (a *attempt) checked(ctx context.Context, reply *rules.Reply) Check {
 	v, facts := a.meaning(ctx, reply)
-	return Check{Status: facts.status, Verdict: v, Message: a.r.d.Redact(shorten(facts.message, 500))}
+	return Check{Status: facts.status, Verdict: v, Message: shorten(a.r.d.Redact(facts.message), 500)}
 }
 
 // heard reads the ids of a model list, in the shape of OpenAI or of a plain array.

@@ -262,6 +262,28 @@ func TestMessagesAreRedacted(t *testing.T) {
 	}
 }
 
+// DATA-1: a provider may repeat the key that it refuses: as a code, across the place where a stored message ends, or escaped.
+// No record has a part of it, and what rules and plugins read is clean already.
+func TestRefusedKeyIsNotRecorded(t *testing.T) {
+	for _, text := range []string{
+		`{"error":{"message":"no","code":"sk-leak"}}`,
+		`{"error":{"message":"` + strings.Repeat("x", 96) + `sk-leak"}}`,
+		`{"error":{"message":"key \u0073k-leak","code":"\u0073k-leak"}}`,
+	} {
+		b := newBench(t).with("a", fails(401, text))
+		if !strings.Contains(text, `\u`) {
+			b.rules(`[{"id":"sees","status":[401],"text_contains":["sk-l"],"then":{"reason":"banned"}}]`)
+		}
+		b.do(b.direct(), false)
+		if len(b.events) != 1 {
+			t.Fatal(len(b.events))
+		}
+		if record := string(b.events[0].Data); strings.Contains(record, "sk-l") || !strings.Contains(record, "auth_error") {
+			t.Errorf("%s: %s", text, record)
+		}
+	}
+}
+
 // A plain answer that is an error under 200, or a page, is a failure with the status that it states (SCN-8).
 func TestErrorUnderGoodStatus(t *testing.T) {
 	for text, want := range map[string]int{

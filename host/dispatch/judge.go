@@ -100,8 +100,19 @@ func (a *attempt) describe(reply *rules.Reply) {
 	reply.Stream, reply.Attempt = a.r.c.Stream, len(a.r.t.Attempts)+1
 	reply.Now, reply.Elapsed, reply.BytesSent = now, now.Sub(a.began), a.sent
 	if reply.Source != wire.SourceTransport {
+		reply.Body = a.cleaned(reply.Body)
 		rules.Read(reply)
 	}
+}
+
+// cleaned is an error body without known secrets: some providers repeat the key that they refuse, and what is read here goes to
+// plugins, records and clients (DATA-1).
+func (a *attempt) cleaned(body []byte) []byte {
+	text := string(body)
+	if clean := a.r.d.Redact(text); clean != text {
+		return []byte(clean)
+	}
+	return body
 }
 
 func (a *attempt) restated(reply *rules.Reply, re wire.Restatement) {
@@ -130,11 +141,11 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 		a.r.d.slow.timedOut(rec.Connection, a.began, now)
 	}
 	a.settle(resilience.Outcome{
-		Began: a.began, Verdict: v, OwnDeadline: own, ErrorCode: firstOf(reply.Facts.Code, reply.Facts.Type),
+		Began: a.began, Verdict: v, OwnDeadline: own, ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
 		FirstByte: rec.FirstByte, Took: rec.Took,
 		Cause: resilience.Cause{
 			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: rec.Status, OriginalStatus: reply.Original,
-			Plugin: v.Plugin, Rule: v.Rule, Source: v.HintSource, Message: a.r.d.Redact(shorten(reply.Facts.Message, 100)),
+			Plugin: v.Plugin, Rule: v.Rule, Source: v.HintSource, Message: shorten(a.r.d.Redact(reply.Facts.Message), 100),
 		},
 	})
 }
