@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const adminKey = "admin-key-0123456789abcdef"
 
 // options are those of a host in memory with one provider, whose address is upstream.
-func options(t *testing.T, upstream string) host.Options {
+func options(t testing.TB, upstream string) host.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "weir.yaml")
 	text := "providers:\n  - {id: mock, executor: openai-compatible, category: local, base_url: " + upstream + "/v1, models: [{id: m}]}\n" +
@@ -44,7 +44,7 @@ func options(t *testing.T, upstream string) host.Options {
 	}
 }
 
-func start(t *testing.T, o host.Options) *host.Host {
+func start(t testing.TB, o host.Options) *host.Host {
 	t.Helper()
 	h, err := host.New(t.Context(), o)
 	if err != nil {
@@ -57,7 +57,7 @@ func start(t *testing.T, o host.Options) *host.Host {
 	return h
 }
 
-func stop(t *testing.T, h *host.Host) {
+func stop(t testing.TB, h *host.Host) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

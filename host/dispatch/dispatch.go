@@ -77,6 +77,7 @@ type Sink interface {
 // exactly once, also when the client leaves or something below panics (OV-3).
 func (d *Dispatcher) Do(ctx context.Context, c *Call, out Sink) *Trail {
 	t := &Trail{Began: d.Now(), Usage: Usage{-1, -1}, trace: d.newTrace(ctx, c)}
+	t.Attempts = t.room[:0]
 	d.answer(ctx, c, out, t)
 	t.Took = d.Now().Sub(t.Began)
 	t.trace.end(t)

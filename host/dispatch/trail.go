@@ -28,6 +28,7 @@ type Trail struct {
 
 	trace   *trace
 	serving catalog.Target
+	room    [1]Attempt // for Attempts: most calls need one
 }
 
 // Usage are the tokens that the answer stated; negative: not stated.
