@@ -173,9 +173,13 @@ func slowly(n int, period time.Duration, left chan<- time.Time) behaviour {
 	}
 }
 
-// events streams what it is given, flushed one by one, and then ends, or drops the connection.
+// events streams what it is given, flushed one by one, and then ends, or drops the connection; plain requests it answers well.
 func events(list []string, cut bool) behaviour {
-	return func(w http.ResponseWriter, _ *http.Request, _ bool) {
+	return func(w http.ResponseWriter, r *http.Request, stream bool) {
+		if !stream {
+			good(w, r, false)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, e := range list {
 			send(w, e)
