@@ -88,7 +88,7 @@ func meaningOf(name string) meaning {
 // readBody collects what can say a wait: from JSON, from the JSON of stream events, from JSON inside strings, else from
 // the text as it is.
 func readBody(body string) document {
-	w := walker{}
+	w := walker{size: len(body)}
 	if w.documents(body) {
 		w.text = string(w.words)
 	} else {

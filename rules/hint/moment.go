@@ -47,6 +47,9 @@ var zoned = []string{
 
 // date reads a point in time that names its zone; a zone by letters must be UTC or GMT, since others are ambiguous.
 func date(s string) (time.Time, bool) {
+	if len(s) < len("2006-01-02T15:04Z") || strings.IndexByte(s, ':') < 0 {
+		return time.Time{}, false // no layout is shorter, and each has a time of day
+	}
 	for _, layout := range zoned {
 		at, err := time.Parse(layout, s)
 		if err != nil {

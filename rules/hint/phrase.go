@@ -24,7 +24,7 @@ type step struct {
 	stop     string
 }
 
-// longestWord is more bytes than a word behind a gap has.
+// longestWord is more bytes than a word before a gap has.
 const longestWord = 32
 
 func one(words ...string) step   { return step{words: words} }
@@ -62,12 +62,8 @@ func (s *step) end(low string, i int) (int, bool) {
 	return i + n, n > 0
 }
 
-// behind looks for the words behind the gap. Most texts have none of them near, which is seen at a glance.
+// behind looks for the words behind the gap.
 func (s *step) behind(low string, i int) (int, bool) {
-	near := low[i:min(len(low), i+utf8.UTFMax*(s.gap+1)+longestWord)]
-	if !slices.ContainsFunc(s.words, func(w string) bool { return strings.Contains(near, w) }) {
-		return 0, false
-	}
 	for range s.gap + 1 {
 		if n := oneOf(low[i:], s.words); n > 0 {
 			return i + n, true
@@ -81,10 +77,28 @@ func (s *step) behind(low string, i int) (int, bool) {
 	return 0, false
 }
 
+// near says whether words behind a gap of the phrase stand near enough to i. It keeps in m where it has seen the next
+// ones, so that all calls for one text look at each byte once.
+func (p *phrase) near(low string, i int, m *matched) bool {
+	last := &p.steps[len(p.steps)-1]
+	if last.gap == 0 {
+		return true
+	}
+	if m.next <= i {
+		m.next = len(low)
+		for _, w := range last.words {
+			if at := strings.Index(low[i:m.next], w); at >= 0 {
+				m.next = i + at
+			}
+		}
+	}
+	return m.next-i <= longestWord+utf8.UTFMax*last.gap
+}
+
 // edged returns where the first of words ends that stands at i and ends there.
 func edged(low string, i int, words []string) (int, bool) {
 	for _, w := range words {
-		if end := i + len(w); strings.HasPrefix(low[i:], w) && (end == len(low) || !wordByte(low[end])) {
+		if end := i + len(w); end <= len(low) && (end == len(low) || !wordByte(low[end])) && low[i:end] == w {
 			return end, true
 		}
 	}
@@ -97,8 +111,8 @@ func oneOf(s string, words []string) int {
 		return 0
 	}
 	for _, w := range words {
-		if s[0] == w[0] && strings.HasPrefix(s, w) {
-			return len(w)
+		if n := len(w); s[0] == w[0] && n <= len(s) && s[n-1] == w[n-1] && s[:n] == w {
+			return n
 		}
 	}
 	return 0
@@ -109,46 +123,68 @@ func wordByte(b byte) bool { return b == '_' || isDigit(b) || 'a' <= b && b <= '
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// book is a set of phrases that are looked for together.
+// book is a set of phrases that are looked for together, in one pass over a text in which nearly all places are passed by.
 type book struct {
 	phrases []phrase
-	by      [256][]int // the phrases by their first byte
-	gate    [1 << 12 / 64]uint64
+	slots   [1 << slotBits]uint8 // by the first three bytes at a place: which of lists
+	lists   [][]int              // phrases that may begin there
 }
+
+const slotBits = 12
 
 // newBook indexes phrases by the first three bytes of the words of their first step, which have no fewer.
 func newBook(phrases ...phrase) *book {
-	b := &book{phrases: phrases}
+	b := &book{phrases: phrases, lists: [][]int{nil}}
 	for i, p := range phrases {
 		for _, w := range p.steps[0].words {
-			h := gateOf(w)
-			b.gate[h/64] |= 1 << (h % 64)
-			if list := b.by[w[0]]; len(list) == 0 || list[len(list)-1] != i {
-				b.by[w[0]] = append(list, i)
+			slot := &b.slots[slotOf(threeAt(w, 0))]
+			if *slot == 0 {
+				*slot = uint8(len(b.lists))
+				b.lists = append(b.lists, nil)
+			}
+			if list := &b.lists[*slot]; !slices.Contains(*list, i) {
+				*list = append(*list, i)
 			}
 		}
 	}
 	return b
 }
 
-func gateOf(s string) uint { return (uint(s[0])<<6 ^ uint(s[1])<<3 ^ uint(s[2])) % (1 << 12) }
+// slotOf is the slot of three bytes, the first one lowest.
+func slotOf(three uint32) uint32 { return three * 0x9E3779B1 >> (32 - slotBits) }
 
-// next returns the first place from i on where a phrase may begin, or, if numbers is set, where a row of digits does; the
-// length of low when there is none. Nearly all of a text is passed over here.
-func (b *book) next(low string, i int, numbers bool) int {
-	for ; i+2 < len(low); i++ {
-		if h := gateOf(low[i:]); b.gate[h/64]&(1<<(h%64)) != 0 && b.by[low[i]] != nil {
-			return i
+func threeAt(s string, i int) uint32 {
+	return uint32(s[i]) | uint32(s[i+1])<<8 | uint32(s[i+2])<<16
+}
+
+// at returns the phrases that may begin at i.
+func (b *book) at(low string, i int) []int {
+	if i+2 >= len(low) {
+		return nil
+	}
+	return b.lists[b.slots[slotOf(threeAt(low, i))]]
+}
+
+// places appends to list the places where a phrase may begin or a row of digits does.
+func (b *book) places(low string, list []int32) []int32 {
+	three := uint32(0) // the bytes that end at i
+	for i := range len(low) {
+		three = three>>8 | uint32(low[i])<<16
+		if b.slots[slotOf(three)] != 0 && i >= 2 {
+			list = append(list, int32(i-2))
 		}
-		if numbers && isDigit(low[i]) && (i == 0 || !isDigit(low[i-1])) {
-			return i
+		if isDigit(low[i]) && !isDigit(byte(three>>8)) {
+			list = append(list, int32(i))
 		}
 	}
-	return len(low)
+	return list
 }
 
 // matched counts the matches of one phrase in a text; none begins before the end of the one before it.
-type matched struct{ count, end int }
+type matched struct {
+	count, end int
+	next       int // where near saw the next words behind a gap
+}
 
 // take says whether a match from start to end is one to look at; most is how many are, so that a text that repeats itself
 // costs no more than another.

@@ -3,6 +3,7 @@ package hint
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // about are the words that may stand before a length.
@@ -12,7 +13,7 @@ var about = maybe("about ", "around ", "approximately ", "at least ", "another "
 const bareLead = 1
 
 // leads are the words that come before a length which is a wait; the length starts where the phrase ends.
-var leads = newBook(
+var leads = []phrase{
 	phrase{whole: true, steps: []step{
 		one("again", "retrying", "retry", "back"), maybe(" your request", " the request", " this request", " it"),
 		one(" in ", " after ", " within "), about,
@@ -36,7 +37,7 @@ var leads = newBook(
 	phrase{steps: []step{one("повторите", "попробуйте", "попытку", "снова"), within(40, ".\n", " через ")}},
 	phrase{steps: []step{one("المحاولة", "حاول"), within(60, ".\n", "خلال ", "بعد ")}},
 	phrase{steps: []step{one("请等待", "等待", "等候", "请等", "稍等"), maybe(" ")}},
-)
+}
 
 // tail is a length and the words after it that make it a wait, in languages that say it so.
 type tail struct {
@@ -133,24 +134,34 @@ func digits(low string, i int) int {
 // mostLengths is how many matches of one lead or tail are looked at.
 const mostLengths = 16
 
-// spokenLength is the first length in low that is a wait.
-func spokenLength(low string) (time.Duration, bool) {
-	seen := make([]matched, len(leads.phrases)+len(tails))
-	for i := leads.next(low, 0, true); i < len(low); i = leads.next(low, i+1, true) {
-		if isDigit(low[i]) {
+// spokenLength is the first length in the text that is a wait.
+func (w *words) spokenLength() (time.Duration, bool) {
+	seen := make([]matched, len(leads)+len(tails))
+	for _, at := range w.places {
+		i := int(at)
+		if isDigit(w.low[i]) {
+			if !tailMayFollow(w.low, i) {
+				continue
+			}
 			for n := range tails {
-				if d, ok := tails[n].wait(low, i, &seen[len(leads.phrases)+n]); ok {
+				if d, ok := tails[n].wait(w.low, i, &seen[len(leads)+n]); ok {
 					return d, true
 				}
 			}
 			continue
 		}
-		for _, n := range leads.by[low[i]] {
-			end, ok := leads.phrases[n].end(low, i)
+		for _, n := range spoken.at(w.low, i) {
+			if n >= len(leads) {
+				break
+			}
+			if seen[n].count == mostLengths || !leads[n].near(w.low, i, &seen[n]) {
+				continue
+			}
+			end, ok := leads[n].end(w.low, i)
 			if !ok || !seen[n].take(i, end, mostLengths) {
 				continue
 			}
-			if d, ok := waitAt(low, i, end, n == bareLead); ok {
+			if d, ok := waitAt(w.low, i, end, n == bareLead); ok {
 				return d, true
 			}
 		}
@@ -158,9 +169,17 @@ func spokenLength(low string) (time.Duration, bool) {
 	return 0, false
 }
 
+// tailMayFollow says whether what follows the number at i may be a unit of one of tails: not after most numbers.
+func tailMayFollow(low string, i int) bool {
+	for i = digits(low, i); i < len(low) && strings.IndexByte("., ", low[i]) >= 0; i++ {
+		i = digits(low, i+1) - 1
+	}
+	return i < len(low) && (low[i] >= utf8.RuneSelf || low[i-1] == ' ' && strings.IndexByte("smt", low[i]) >= 0)
+}
+
 // wait is the length at i when words follow it that make it a wait.
 func (t *tail) wait(low string, i int, seen *matched) (time.Duration, bool) {
-	if i < seen.end {
+	if i < seen.end || seen.count == mostLengths {
 		return 0, false
 	}
 	end, ok := t.end(low, i)

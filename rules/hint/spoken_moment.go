@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// moments are the words before a point in time.
-var moments = newBook(
-	phrase{whole: true, steps: []step{
+// moments are the words before a point in time, in Chinese the last: 在 2026-08-25 07:41:44 重置.
+var moments = []phrase{
+	{whole: true, steps: []step{
 		{edge: true, words: []string{
 			"again", "retry", "try", "wait", "reset time", "resets", "reset", "refreshes", "refresh", "renews", "renew",
 			"available again", "available", "access", "unlocks", "unlock", "until",
@@ -15,11 +15,8 @@ var moments = newBook(
 		maybe(" again"), maybe(" is"), maybe(":"),
 		one(" at ", " on ", " after ", " until ", " by ", "  ", " ", "at ", "on ", "after ", "until ", "by "),
 	}},
-	phrase{steps: []step{one("在", "于", "於", "至", "到"), maybe(" ")}},
-)
-
-// inChinese is the second of moments: 在 2026-08-25 07:41:44 重置.
-const inChinese = 1
+	{steps: []step{one("在", "于", "於", "至", "到"), maybe(" ")}},
+}
 
 var (
 	china        = time.FixedZone("UTC+8", 8*60*60) // the one zone of a text in Chinese
@@ -40,18 +37,14 @@ const (
 // mostMoments is how many matches of one form are looked at.
 const mostMoments = 8
 
-// spokenMoment is the wait until the first point in time in s that names its zone, or lies in a text whose language has
-// one. "Today" and clock times without zone are no hint. low is s in lower case.
-func spokenMoment(s, low string, now time.Time) (time.Duration, bool) {
-	r := momentReader{s: s, low: low, now: now}
-	for i := moments.next(low, 0, false); i < len(low) && !r.found[formDate]; i = moments.next(low, i+1, false) {
-		for _, n := range moments.by[low[i]] {
-			if at, ok := moments.phrases[n].end(low, i); ok && n == inChinese {
-				r.chinese(i, at)
-			} else if ok {
-				r.date(i, at)
-				r.epoch(i, at)
-				r.clock(i, at)
+// spokenMoment is the wait until the first point in time in the text that names its zone, or lies in a text whose language
+// has one. "Today" and clock times without zone are no hint.
+func (w *words) spokenMoment(now time.Time) (time.Duration, bool) {
+	r := momentReader{words: w, now: now}
+	for _, at := range w.places {
+		if i := int(at); !isDigit(w.low[i]) && !r.found[formDate] {
+			for _, n := range spoken.at(w.low, i) {
+				r.phrase(n-len(leads), i)
 			}
 		}
 	}
@@ -65,11 +58,28 @@ func spokenMoment(s, low string, now time.Time) (time.Duration, bool) {
 
 // momentReader keeps the first moment of each form. Its methods look at the place at, behind words that begin at start.
 type momentReader struct {
-	s, low string
-	now    time.Time
-	seen   [formCount]matched
-	found  [formCount]bool
-	waits  [formCount]time.Duration
+	*words
+	now   time.Time
+	seen  [formCount]matched
+	found [formCount]bool
+	waits [formCount]time.Duration
+}
+
+// phrase reads the moment behind phrase n of moments at start.
+func (r *momentReader) phrase(n, start int) {
+	if n < 0 {
+		return
+	}
+	at, ok := moments[n].end(r.low, start)
+	switch {
+	case !ok || at == len(r.low):
+	case n == len(moments)-1:
+		r.chinese(start, at)
+	default:
+		r.date(start, at)
+		r.epoch(start, at)
+		r.clock(start, at)
+	}
 }
 
 // take says whether a match that ends at end is to be read.

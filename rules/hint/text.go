@@ -1,56 +1,101 @@
 package hint
 
 import (
+	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
+// words is a text and the places in it where something may begin that says when to come back.
+type words struct {
+	s, low string // as it is and in lower case, with all characters at the same places
+	places []int32
+}
+
+// spoken are all phrases, the leads before the moments.
+var spoken = newBook(slices.Concat(leads, moments)...)
+
 // text reads a wait from words: a length that stands where a wait stands, else a point in time.
 func (p *pick) text(s string) bool {
-	s, low := plainText(s)
-	if strings.IndexAny(low, "0123456789") < 0 && !strings.Contains(low, "midnight") && !strings.Contains(low, "noon") {
+	w := words{s: western(s)}
+	w.low = lower(w.s)
+	w.places = spoken.places(w.low, make([]int32, 0, 32+len(w.low)/32))
+	isNumber := func(at int32) bool { return isDigit(w.low[at]) }
+	if !slices.ContainsFunc(w.places, isNumber) && !strings.Contains(w.low, "midnight") && !strings.Contains(w.low, "noon") {
 		return false // many answers say no time at all
 	}
-	if d, ok := spokenLength(low); ok && p.offer(d, "text") {
+	if d, ok := w.spokenLength(); ok && p.offer(d, "text") {
 		return true
 	}
-	if d, ok := spokenMoment(s, low, p.now); ok {
+	if d, ok := w.spokenMoment(p.now); ok {
 		return p.offer(d, "text")
 	}
 	return false
 }
 
-// plainText returns text with Arabic and full-width digits written as 0 to 9 and bytes that are not UTF-8 as U+FFFD, and
-// the same in lower case. Both have their characters at the same places: the few letters whose lower case takes another
-// number of bytes are kept.
-func plainText(text string) (s, low string) {
-	ascii := 0
-	for ascii < len(text) && text[ascii] < utf8.RuneSelf {
-		ascii++
+// western returns s with Arabic and full-width digits written as 0 to 9, and bytes that are not UTF-8 as U+FFFD.
+func western(s string) string {
+	if utf8.ValidString(s) && !mayHaveDigits(s) {
+		return s
 	}
-	if ascii == len(text) {
-		return text, strings.ToLower(text)
+	b := make([]byte, 0, len(s)+utf8.UTFMax)
+	for _, r := range s {
+		b = utf8.AppendRune(b, westernDigit(r))
 	}
-	var a, b strings.Builder
-	a.Grow(len(text) + utf8.UTFMax)
-	b.Grow(len(text) + utf8.UTFMax)
-	for _, r := range text {
-		if r < utf8.RuneSelf {
-			a.WriteByte(byte(r))
-			b.WriteByte(lowerByte(byte(r)))
+	return string(b)
+}
+
+// mayHaveDigits looks for the first bytes of the digits that are not 0 to 9.
+func mayHaveDigits(s string) bool {
+	return strings.IndexByte(s, "٠"[0]) >= 0 || strings.IndexByte(s, "۰"[0]) >= 0 || strings.IndexByte(s, "０"[0]) >= 0
+}
+
+// lower returns s in lower case, except for the few letters whose lower case takes another number of bytes.
+func lower(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	var ascii [256]byte
+	for len(s) > 0 {
+		n := lowerASCII(ascii[:], s)
+		b.Write(ascii[:n])
+		s = s[n:]
+		if n == len(ascii) || s == "" {
 			continue
 		}
-		if r = westernDigit(r); r < utf8.RuneSelf {
-			a.WriteByte(byte(r))
-			b.WriteByte(byte(r))
-			continue
+		r, size := utf8.DecodeRuneInString(s)
+		if l := lowerRune(r); l != r {
+			b.WriteRune(l)
+		} else {
+			b.WriteString(s[:size])
 		}
-		a.WriteRune(r)
-		b.WriteRune(lowerRune(r))
+		s = s[size:]
 	}
-	return a.String(), b.String()
+	return b.String()
+}
+
+// lowerASCII writes the bytes of s in lower case to b, up to one that is not ASCII, and returns how many; eight at once
+// where it can.
+func lowerASCII(b []byte, s string) int {
+	const each = 0x0101010101010101
+	s = s[:min(len(s), len(b))]
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		x := s[i : i+8]
+		v := uint64(x[0]) | uint64(x[1])<<8 | uint64(x[2])<<16 | uint64(x[3])<<24 |
+			uint64(x[4])<<32 | uint64(x[5])<<40 | uint64(x[6])<<48 | uint64(x[7])<<56
+		if v&(0x80*each) != 0 {
+			break
+		}
+		capital := (v + (0x80-'A')*each) &^ (v + (0x7F-'Z')*each) & (0x80 * each) // from A on, and not above Z
+		binary.LittleEndian.PutUint64(b[i:], v|capital>>2)
+	}
+	for ; i < len(s) && s[i] < utf8.RuneSelf; i++ {
+		b[i] = lowerByte(s[i])
+	}
+	return i
 }
 
 func lowerByte(b byte) byte {
@@ -61,8 +106,11 @@ func lowerByte(b byte) byte {
 }
 
 func lowerRune(r rune) rune {
-	if 0x2E80 <= r && r <= 0xA63F || 0xAC00 <= r && r <= 0xD7FF {
-		return r // Chinese, Japanese, Korean: no cases
+	switch {
+	case 0x0590 <= r && r < 0x10A0 || 0x2E80 <= r && r < 0xA640 || 0xAC00 <= r && r < 0xD800:
+		return r // Hebrew to Burmese, Chinese, Japanese, Korean: no cases
+	case 0x0430 <= r && r < 0x0460:
+		return r // Russian in lower case
 	}
 	if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {
 		return l

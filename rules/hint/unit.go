@@ -92,7 +92,7 @@ func httpDate(text string, now time.Time) (time.Duration, bool) {
 
 // countdown reads the first length of time in text: "in 2 days 3 hours".
 func countdown(text string) (time.Duration, bool) {
-	_, low := plainText(text)
+	low := lower(western(text))
 	for at := range len(low) {
 		if low[at] < '0' || low[at] > '9' || at > 0 && (low[at-1] >= '0' && low[at-1] <= '9' || low[at-1] == '-') {
 			continue

@@ -19,6 +19,7 @@ const (
 // walker goes through a body once. Its document has what it found, the words come last.
 type walker struct {
 	document
+	size  int // of the body
 	words []byte
 	said  bool // something, be it empty
 	seen  int
@@ -174,7 +175,7 @@ func (w *walker) inner(s string, i int) int {
 
 // str takes a string, and the JSON that a relay put into it.
 func (w *walker) str(s string, depth int) {
-	if at := strings.IndexAny(s, "{["); at >= 0 && len(s)-at > 1 {
+	if at := bracket(s); at >= 0 && len(s)-at > 1 {
 		if inner := strings.TrimSpace(s[at:]); gjson.Valid(inner) {
 			w.say(s[:at])
 			w.value(inner, 0, depth+1)
@@ -184,10 +185,24 @@ func (w *walker) str(s string, depth int) {
 	w.say(s)
 }
 
+// bracket returns where the first { or [ stands, -1 for nowhere.
+func bracket(s string) int {
+	at := strings.IndexByte(s, '{')
+	if at >= 0 {
+		s = s[:at]
+	}
+	if list := strings.IndexByte(s, '['); list >= 0 {
+		return list
+	}
+	return at
+}
+
 // say takes words; each say is a line of the text.
 func (w *walker) say(s string) {
 	if w.said {
 		w.words = append(w.words, '\n')
+	} else if w.words == nil {
+		w.words = make([]byte, 0, w.size)
 	}
 	w.words, w.said = append(w.words, s...), true
 }
