@@ -67,7 +67,7 @@ func marksEnd(run []byte) (found bool) {
 // finishes says whether a run states a finish reason: a text that is not empty, since some providers send an empty one with
 // every chunk.
 func finishes(run []byte) bool {
-	for v := member(run, []byte(`"finish_reason"`)); v != nil; v = member(v, []byte(`"finish_reason"`)) {
+	for v := member(run, finishReason); v != nil; v = member(v, finishReason) {
 		if len(v) > 1 && v[0] == '"' && v[1] != '"' {
 			return true
 		}
@@ -77,7 +77,7 @@ func finishes(run []byte) bool {
 
 // statesUsage says whether b has a usage that is an object; many chunks say null.
 func statesUsage(b []byte) bool {
-	for v := member(b, []byte(`"usage"`)); v != nil; v = member(v, []byte(`"usage"`)) {
+	for v := member(b, usageName); v != nil; v = member(v, usageName) {
 		if len(v) > 0 && v[0] == '{' {
 			return true
 		}
@@ -85,16 +85,26 @@ func statesUsage(b []byte) bool {
 	return false
 }
 
-// member returns b from the value of the next member of that quoted name on, or nil. Inside of JSON texts quotes are escaped,
-// so a text that speaks of a member is not taken for one.
+// Names as member and mayFail look for them, without their first quote: a search runs from one place of its first byte to the
+// next, and quotes are everywhere.
+var (
+	finishReason = []byte(`finish_reason"`)
+	usageName    = []byte(`usage"`)
+	errorName    = []byte(`error"`)
+	baseResp     = []byte(`base_resp"`)
+)
+
+// member returns b from the value of the next member of that name on, or nil. Inside of JSON texts quotes are escaped, so a text
+// that speaks of a member is not taken for one.
 func member(b, name []byte) []byte {
 	for {
 		i := bytes.Index(b, name)
 		if i < 0 {
 			return nil
 		}
+		quoted := i > 0 && b[i-1] == '"'
 		b = b[i+len(name):]
-		if v := bytes.TrimLeft(b, " \t"); len(v) > 0 && v[0] == ':' {
+		if v := bytes.TrimLeft(b, " \t"); quoted && len(v) > 0 && v[0] == ':' {
 			return bytes.TrimLeft(v[1:], " \t")
 		}
 	}
@@ -102,13 +112,11 @@ func member(b, name []byte) []byte {
 
 // mayFail is a quick look whether a run can hold an error at all.
 func (p *pump) mayFail(run []byte) bool {
-	return bytes.Contains(run, []byte(`"error"`)) || bytes.Contains(run, []byte(`"base_resp"`)) ||
-		bytes.Contains(run, []byte("event: error")) || bytes.Contains(run, []byte("event:error")) ||
-		p.errorName() != "" && bytes.Contains(run, []byte(p.errorName()))
+	return bytes.Contains(run, errorName) || bytes.Contains(run, baseResp) || bytes.Contains(run, []byte("event:"))
 }
 
-// errorName is the event that the plan names as an error, or empty.
-func (p *pump) errorName() string {
+// errorEvent is the event that the plan names as an error, or empty.
+func (p *pump) errorEvent() string {
 	if in := p.a.prep.Error; in != nil && in.InStream != nil {
 		return in.InStream.Event
 	}
@@ -148,10 +156,10 @@ func (p *pump) errorIn(name string, data []byte) []byte {
 	if len(data) == 0 {
 		return nil
 	}
-	if name == "error" || name != "" && name == p.errorName() {
+	if name == "error" || name != "" && name == p.errorEvent() {
 		return bytes.Clone(data)
 	}
-	if !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
+	if !bytes.Contains(data, errorName) && !bytes.Contains(data, baseResp) {
 		return nil
 	}
 	if failed, _ := failedDocument(data); failed {

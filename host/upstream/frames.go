@@ -77,21 +77,21 @@ func (f *Frames) read() error {
 	return nil
 }
 
-// lastEventEnd is the length of b up to and including its last blank line, or 0. Lines end with \n, \r\n or \r.
+// lastEventEnd is the length of b up to and including its last blank line, or 0. Lines end with \n, \r\n or \r. A search
+// from behind is fast only when it finds something, so those for \r are left out for streams that have none.
 func lastEventEnd(b []byte) int {
-	lf := bytes.LastIndex(b, []byte("\n\n"))
-	crlf := bytes.LastIndex(b, []byte("\n\r\n"))
 	end := 0
-	if lf >= 0 {
+	if lf := bytes.LastIndex(b, []byte("\n\n")); lf >= 0 {
 		end = lf + 2
 	}
-	if crlf >= 0 {
+	if bytes.IndexByte(b, '\r') < 0 {
+		return end
+	}
+	if crlf := bytes.LastIndex(b, []byte("\n\r\n")); crlf >= 0 {
 		end = max(end, crlf+3)
 	}
-	if end == 0 || bytes.IndexByte(b, '\r') >= 0 {
-		if cr := bytes.LastIndex(b, []byte("\r\r")); cr >= 0 {
-			end = max(end, cr+2)
-		}
+	if cr := bytes.LastIndex(b, []byte("\r\r")); cr >= 0 {
+		end = max(end, cr+2)
 	}
 	return end
 }
