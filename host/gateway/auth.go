@@ -60,13 +60,12 @@ func (g *Gateway) authorize(r *http.Request, s *catalog.Snapshot) (*catalog.Key,
 	if text == "" {
 		return nil, unauthorized("This gateway needs a client key; send it as Authorization: Bearer. `weir keys create` makes one.")
 	}
-	if g.guesses.blocked(r.RemoteAddr) {
-		return nil, &dialect.Failure{Status: 429, Code: "too_many_failures", RetryAfter: time.Minute,
-			Message: "Too many requests with an unknown key came from this address; try again in a minute."}
-	}
 	k, ok := s.KeyByText(text)
 	now := g.o.Now()
 	switch {
+	case !ok && g.guesses.blocked(r.RemoteAddr):
+		return nil, &dialect.Failure{Status: 429, Code: "too_many_failures", RetryAfter: time.Minute,
+			Message: "Too many requests with an unknown key came from this address; try again in a minute."}
 	case !ok:
 		g.guesses.failed(r.RemoteAddr)
 		return nil, unauthorized("The client key is not known here; `weir keys list` shows the keys that are.")
@@ -116,7 +115,8 @@ func (g *Gateway) near(host string) bool {
 	return err == nil && (ip.Unmap().IsLoopback() || ip == g.listenIP)
 }
 
-// guesses limits wrong keys per address (INF-47): above ten in a minute the rest is refused unread.
+// guesses limits wrong keys per address (INF-47): above ten in a minute the rest is told to wait. A good key passes all the
+// same, since many clients can share one address behind a proxy, and one of them must not lock out the others.
 type guesses struct {
 	now func() time.Time
 	mu  sync.Mutex

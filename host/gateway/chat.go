@@ -40,6 +40,7 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint stri
 		return
 	}
 	out := &sink{w: w, c: c, expose: exposes(s.Settings.ExposeRoutingHeaders, r.RemoteAddr)}
+	defer out.close()
 	t := g.o.Dispatch.Do(r.Context(), c, out)
 	g.finish(out, t)
 	g.o.Observe(c, t)
@@ -155,5 +156,8 @@ func (g *Gateway) finish(out *sink, t *dispatch.Trail) {
 			b = dialect.Body(out.c.Dialect, f)
 		}
 		g.failBody(out.w, out.c.Dialect, f, b)
+	default: // no path of dispatch ends so; an empty 200 would look like an answer
+		t.Status = http.StatusInternalServerError
+		g.fail(out.w, out.c.Dialect, dialect.Failure{Status: t.Status, Message: "The gateway gave no answer."}, out.c.RequestID)
 	}
 }

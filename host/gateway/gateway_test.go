@@ -192,7 +192,13 @@ func TestGuessing(t *testing.T) {
 	if resp, _ := d.send("POST", "/v1/chat/completions", chat, "X-Api-Key", "wrong"); resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" {
 		t.Error(resp.StatusCode)
 	}
+	if resp, _ := d.send("POST", "/v1/chat/completions", chat, "X-Api-Key", clientKey); resp.StatusCode != 200 {
+		t.Error("a good key is locked out by its neighbours:", resp.StatusCode)
+	}
 	d.now = d.now.Add(time.Minute)
+	if resp, _ := d.send("POST", "/v1/chat/completions", chat, "X-Api-Key", "wrong"); resp.StatusCode != 401 {
+		t.Error(resp.StatusCode)
+	}
 	if resp, _ := d.send("POST", "/v1/chat/completions", chat, "X-Api-Key", clientKey); resp.StatusCode != 200 {
 		t.Error(resp.StatusCode)
 	}
@@ -414,5 +420,42 @@ func TestCutPlainAnswerBreaksTheConnection(t *testing.T) {
 	}
 	if err == nil {
 		t.Error("the client took half an answer for a whole one")
+	}
+}
+
+// patient is a client's connection that notes its write deadlines.
+type patient struct {
+	*httptest.ResponseRecorder
+	deadlines []time.Time
+}
+
+func (p *patient) SetWriteDeadline(t time.Time) error {
+	p.deadlines = append(p.deadlines, t)
+	return nil
+}
+
+// SEC-4: a client that stops reading a long answer is cut off at some time; the next request starts afresh.
+func TestClientThatDoesNotRead(t *testing.T) {
+	d := open(t, nil)
+	writes := 0
+	d.do = func(_ *dispatch.Call, out dispatch.Sink) *dispatch.Trail {
+		tr := &dispatch.Trail{Committed: true, Status: 200}
+		out.Commit(200, http.Header{}, tr)
+		for range writes {
+			_ = out.Write([]byte("x"))
+		}
+		return tr
+	}
+	for n, want := range map[int]int{1: 0, 5: 2} {
+		writes = n
+		r := httptest.NewRequest("POST", "http://127.0.0.1:8787/v1/chat/completions", strings.NewReader(chat))
+		w := &patient{ResponseRecorder: httptest.NewRecorder()}
+		d.srv.Config.Handler.ServeHTTP(w, r)
+		if len(w.deadlines) != want {
+			t.Fatalf("%d writes: %v", n, w.deadlines)
+		}
+		if want > 0 && (time.Until(w.deadlines[0]) < time.Minute || !w.deadlines[1].IsZero()) {
+			t.Error(w.deadlines)
+		}
 	}
 }

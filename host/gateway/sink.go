@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"time"
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dispatch"
@@ -15,7 +16,16 @@ type sink struct {
 	w      http.ResponseWriter
 	c      *dispatch.Call
 	expose exposure
+	wrote  bool
+	armed  time.Time // when the client was last given its time; zero: never
 }
+
+const (
+	// clientTime is how long a client may leave what was sent to it unread, before its connection is closed. Without it, one
+	// that stops reading would hold its connection upstream for ever.
+	clientTime = 2 * time.Minute
+	rearm      = 30 * time.Second
+)
 
 // exposure says when an answer tells how it was come by (OBS-5).
 type exposure uint8
@@ -106,10 +116,30 @@ func latin(s string) string {
 	return string(b)
 }
 
-// Write sends body bytes.
+// Write sends body bytes. The first ones always find room in the buffers; from then on the client must keep up.
 func (s *sink) Write(p []byte) error {
+	if s.wrote {
+		s.arm()
+	}
+	s.wrote = true
 	_, err := s.w.Write(p)
 	return err
+}
+
+func (s *sink) arm() {
+	now := time.Now()
+	if now.Sub(s.armed) < rearm {
+		return
+	}
+	s.armed = now
+	_ = http.NewResponseController(s.w).SetWriteDeadline(now.Add(clientTime)) // a writer that knows no deadlines has another guard
+}
+
+// close takes the client's time back, since the next request on the connection has its own.
+func (s *sink) close() {
+	if !s.armed.IsZero() {
+		_ = http.NewResponseController(s.w).SetWriteDeadline(time.Time{}) // as in arm
+	}
 }
 
 // Flush sends what was written.
