@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/upstream"
@@ -59,6 +60,13 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 	}
 	a.resp, a.firstAt = resp, r.d.Now()
 	defer resp.Body.Close()
+	if packed := resp.Header["Content-Encoding"]; len(packed) > 0 {
+		plain, err := unpack(resp, packed[0])
+		if err != nil {
+			return a.noAnswer(ctx, actx, err)
+		}
+		defer plain.Close()
+	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.errorAnswer(ctx)
 	}
@@ -66,6 +74,21 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 		return a.stream(ctx, actx)
 	}
 	return a.plain(ctx, actx)
+}
+
+// unpack makes a packed answer readable, for the rules, the commit gate and the client: we asked for none, so the client did not
+// either. An encoding that we do not know goes on as it is.
+func unpack(resp *http.Response, encoding string) (io.Closer, error) {
+	plain, err := body.Decode(encoding, resp.Body)
+	if errors.Is(err, body.ErrEncoding) {
+		return io.NopCloser(nil), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpack the answer: %w", err)
+	}
+	resp.Body, resp.ContentLength = plain, -1
+	delete(resp.Header, "Content-Encoding")
+	return plain, nil
 }
 
 // plan finds out how to call the provider. A plugin that is not there, or a plan that does not fit, ends the target without a

@@ -1,8 +1,10 @@
 package dispatch_test
 
 import (
+	"compress/gzip"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -22,5 +24,41 @@ func TestCutAnswerWithoutLength(t *testing.T) {
 	c, trail := b.do(b.direct(), false)
 	if c.status != 200 || len(trail.Attempts) != 2 || trail.Attempts[0].OK || !trail.Attempts[1].OK {
 		t.Fatalf("%d %q %+v", c.status, c.body.String(), trail.Attempts)
+	}
+}
+
+// packs answers with gzip, though nobody asked for it.
+func packs(status int, kind string, parts ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(status)
+		z := gzip.NewWriter(w)
+		for _, p := range parts {
+			_, _ = fmt.Fprint(z, p)
+			_ = z.Flush()
+			w.(http.Flusher).Flush()
+		}
+		_ = z.Close()
+	}
+}
+
+// Packed answers are read and passed on plain: errors, streams and documents.
+func TestPackedAnswers(t *testing.T) {
+	b := newBench(t).with("a", packs(429, "application/json", `{"error":{"message":"slow down"}}`))
+	if _, trail := b.do(b.direct(), false); trail.Failure == nil || !strings.Contains(trail.Failure.Message, "slow down") {
+		t.Errorf("%+v", trail.Failure)
+	}
+	b = newBench(t).with("a", packs(200, "text/event-stream", word+"\n\n", finish+"\n\n", done+"\n\n"))
+	if c, trail := b.do(b.direct(), true); c.body.String() != word+"\n\n"+finish+"\n\n"+done+"\n\n" || trail.Partial || c.header.Get("Content-Encoding") != "" {
+		t.Errorf("%q %v", c.body.String(), c.header)
+	}
+	b = newBench(t).with("a", packs(200, "application/json", `{"choices":[1],"usage":{"prompt_tokens":3}}`))
+	if c, trail := b.do(b.direct(), false); c.header.Get("Content-Length") != "43" || trail.Usage.Input != 3 {
+		t.Errorf("%q %v", c.body.String(), c.header)
+	}
+	b = newBench(t).with("a", fails(200, "no gzip", "Content-Encoding", "gzip")).with("b", answers)
+	if c, trail := b.do(b.direct(), false); c.status != 200 || len(trail.Attempts) != 2 {
+		t.Errorf("%d %+v", c.status, trail.Attempts)
 	}
 }
