@@ -278,7 +278,7 @@ func (w *walker) sameType(start int, a, b byte) {
 
 // bulk treats an operation over a range: where to, from what, and how many, the last being on top.
 func (w *walker) bulk(start int, to, from byte) {
-	w.edges += edges[opMisc]
+	w.edges += bulkEdges
 	w.chargeLength(start)
 	w.pop(typeI32)
 	w.pop(from)

@@ -134,9 +134,11 @@ var saturating = [8]shape{
 	{in: f, out: l}, {in: f, out: l}, {in: d, out: l}, {in: d, out: l},
 }
 
-// edges are what an instruction adds to the control flow graph, roughly; br_table adds one more for each label. The entry of
-// opMisc is that of an operation over a range, counted by bulk.
-var edges = [256]int{opBlock: 1, opLoop: 2, opIf: 3, opBr: 1, opBrIf: 2, opBrTable: 1, opMisc: 3}
+// edges are what an instruction adds to the control flow graph, roughly; br_table adds one more for each label.
+var edges = [256]int{opBlock: 1, opLoop: 2, opIf: 3, opBr: 1, opBrIf: 2, opBrTable: 1}
+
+// bulkEdges are those of an operation over a range.
+const bulkEdges = 3
 
 // refuseOpcode fails with the code of the proposal that an unknown opcode belongs to.
 func refuseOpcode(op byte, offset int) {

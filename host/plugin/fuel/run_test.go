@@ -18,6 +18,9 @@ func config() wazero.RuntimeConfig {
 		WithMemoryLimitPages(512).WithDebugInfoEnabled(false)
 }
 
+// compiled keeps the code of the big guests for all tests.
+var compiled = wazero.NewCompilationCache()
+
 // rig is one instance of a module with what it needs from a host.
 type rig struct {
 	t   testing.TB
@@ -38,16 +41,33 @@ func start(t testing.TB, wasm []byte) *rig {
 
 func tryStart(t testing.TB, wasm []byte) (*rig, error) {
 	ctx := context.Background()
-	rt := wazero.NewRuntimeWithConfig(ctx, config())
+	c := config()
+	if len(wasm) > 1<<16 {
+		c = c.WithCompilationCache(compiled)
+	}
+	rt := wazero.NewRuntimeWithConfig(ctx, c)
 	t.Cleanup(func() { rt.Close(ctx) })
-	compiled, err := rt.CompileModule(ctx, wasm)
+	guest, err := rt.CompileModule(ctx, wasm)
 	if err != nil {
 		return nil, err
 	}
+	if len(guest.ImportedFunctions()) > 0 {
+		if err := link(ctx, rt, guest); err != nil {
+			return nil, err
+		}
+	}
+	mod, err := rt.InstantiateModule(ctx, guest, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
+	if err != nil {
+		return nil, err
+	}
+	return &rig{t, mod, mod.ExportedFunction("weir_alloc"), mod.ExportedFunction("weir_call")}, nil
+}
+
+func link(ctx context.Context, rt wazero.Runtime, guest wazero.CompiledModule) error {
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
 	host := rt.NewHostModuleBuilder("weir")
 	count := uint64(0)
-	for _, f := range compiled.ImportedFunctions() {
+	for _, f := range guest.ImportedFunctions() {
 		if module, name, _ := f.Import(); module == "weir" {
 			host.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) {
 				if len(f.ResultTypes()) > 0 {
@@ -60,14 +80,8 @@ func tryStart(t testing.TB, wasm []byte) (*rig, error) {
 			}), f.ParamTypes(), f.ResultTypes()).Export(name)
 		}
 	}
-	if _, err := host.Instantiate(ctx); err != nil {
-		return nil, err
-	}
-	mod, err := rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
-	if err != nil {
-		return nil, err
-	}
-	return &rig{t, mod, mod.ExportedFunction("weir_alloc"), mod.ExportedFunction("weir_call")}, nil
+	_, err := host.Instantiate(ctx)
+	return err
 }
 
 // metered rewrites and starts a module.
