@@ -36,6 +36,7 @@ type attempt struct {
 	sent    int64  // bytes sent to the client
 	code    string // of a failure that only the stream reader can name (STM-11), with its type
 	kind    string
+	fault   error // of the transport, for the log only: it may name addresses
 }
 
 // attempt runs gates 15 to 22 for one admitted target.
@@ -202,6 +203,7 @@ func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
 		return stepNext
 	}
 	own := ownDeadline(actx)
+	a.fault = err
 	code := upstream.TransportCode(err)
 	if own {
 		code = wire.TransportTimeout

@@ -1,7 +1,9 @@
 package dispatch_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -356,4 +358,16 @@ func (g *countingGate) Cancel(at resilience.Moment, t catalog.Target, p resilien
 func (g *countingGate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permit, o resilience.Outcome) []store.Event {
 	g.ended++
 	return g.Gate.Settle(at, t, p, o)
+}
+
+// The log says what broke a connection, which the client is not told (INF-33).
+func TestLogNamesTheFault(t *testing.T) {
+	b := newBench(t).with("a", resets)
+	var text bytes.Buffer
+	b.d.Log = slog.New(slog.NewTextHandler(&text, nil))
+	b.srv.Close()
+	_, trail := b.do(b.direct(), false)
+	if !strings.Contains(text.String(), "connection refused") || strings.Contains(trail.Failure.Message, "127.0.0.1") {
+		t.Errorf("%s\n%s", text.String(), trail.Failure.Message)
+	}
 }

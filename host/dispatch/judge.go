@@ -151,10 +151,14 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 }
 
 func (a *attempt) logFailure(rec Attempt) {
+	fault := ""
+	if a.fault != nil {
+		fault = shorten(a.fault.Error(), 200)
+	}
 	a.r.d.Log.Warn("attempt failed", "request_id", a.r.c.RequestID, "provider", rec.Provider, "connection", rec.Connection,
 		"model", rec.Model, "status", rec.Status, "original_status", rec.Original, "restated_by", rec.RestatedBy,
 		"reason", string(rec.Verdict.Reason), "scope", string(rec.Verdict.Scope), "decided_by", rec.Verdict.Evidence(),
-		"took_ms", rec.Took.Milliseconds())
+		"took_ms", rec.Took.Milliseconds(), "fault", fault)
 	a.r.t.trace.add("classify", string(rec.Verdict.Reason)+" by "+rec.Verdict.Evidence(), a.target)
 }
 

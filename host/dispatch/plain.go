@@ -96,6 +96,7 @@ func (a *attempt) brokenLate(ctx, actx context.Context, err error) step {
 		a.r.t.Cut = true
 		return a.abandoned(ctx)
 	}
+	a.fault = err
 	code := upstream.TransportCode(err)
 	own := ownDeadline(actx)
 	reply := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: transportMessage(code)}}

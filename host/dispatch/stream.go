@@ -189,7 +189,7 @@ func (p *pump) neverBegan(ctx, actx context.Context, err error, eof bool) step {
 func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply {
 	code := wire.TransportEOF
 	if !eof {
-		code = upstream.TransportCode(err)
+		p.a.fault, code = err, upstream.TransportCode(err)
 	}
 	if ownDeadline(actx) {
 		code = wire.TransportTimeout

@@ -195,7 +195,9 @@ func (p *Prepared) prepareHeaders(headers map[string]string, q Query) error {
 		}
 	}
 	for name, text := range q.Provider.Headers {
-		p.header[textproto.CanonicalMIMEHeaderKey(name)] = []string{text}
+		if err := setHeader(p.header, textproto.CanonicalMIMEHeaderKey(name), text); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -221,16 +223,26 @@ func (p *Prepared) prepareHeader(name, text string) error {
 	return setHeader(p.header, canonical, value)
 }
 
-// setHeader leaves an empty value out and refuses one that would break the header.
+// setHeader leaves an empty value out and refuses what would break the header: the transport would refuse it too, and that
+// would look like a failure of the provider.
 func setHeader(h http.Header, canonical, value string) error {
-	if strings.ContainsAny(value, "\r\n\x00") {
-		return fmt.Errorf("%w: the value of header %s has a line break", ErrPlanInvalid, canonical)
+	if canonical == "" || strings.ContainsFunc(canonical, notInName) {
+		return fmt.Errorf("%w: %q is no header name", ErrPlanInvalid, canonical)
+	}
+	if strings.ContainsFunc(value, notInValue) {
+		return fmt.Errorf("%w: the value of header %s has a control character", ErrPlanInvalid, canonical)
 	}
 	if value != "" {
 		h[canonical] = []string{value}
 	}
 	return nil
 }
+
+func notInName(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
+
+func notInValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // connectionValues resolves the places that depend on connection and model only.
 func connectionValues(q Query) values {

@@ -66,6 +66,8 @@ func TestPlansThatAreRefused(t *testing.T) {
 	q := query("https://api.acme.example/v1")
 	for name, change := range map[string]func(*wire.Plan){
 		"line break":  func(p *wire.Plan) { p.Headers["x-a"] = "a\r\nb: c" },
+		"control":     func(p *wire.Plan) { p.Headers["x-a"] = "a\x01" },
+		"header name": func(p *wire.Plan) { p.Headers["x a"] = "b" },
 		"host header": func(p *wire.Plan) { p.Headers["host"] = "evil" },
 		"no secret":   func(p *wire.Plan) { p.Headers["x-a"] = "{{secret.none}}" },
 		"sign":        func(p *wire.Plan) { p.Sign = wire.Raw(`{"kind":"aws_sigv4"}`) },
