@@ -59,9 +59,17 @@ func transport(o Options, private bool) *http.Transport {
 	return t
 }
 
-// dialer dials connections that take a request body out of memory in one piece.
+// connectLimit is the key of a plan's connect timeout: the transport dials on its own and takes nothing but a context along.
+type connectLimit struct{}
+
+// dialer dials within a plan's time, if it gives one, connections that take a request body out of memory in one piece.
 func dialer(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if limit, ok := ctx.Value(connectLimit{}).(time.Duration); ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
 		c, err := d.DialContext(ctx, network, address)
 		if tcp, ok := c.(*net.TCPConn); ok {
 			return &bodyConn{tcp}, nil
@@ -126,6 +134,9 @@ func (c *Client) Send(ctx context.Context, p *Prepared, m Moment, payload io.Rea
 			payload.Close()
 		}
 		return nil, err
+	}
+	if p.Connect > 0 {
+		ctx = context.WithValue(ctx, connectLimit{}, p.Connect)
 	}
 	req := (&http.Request{
 		Method: p.Method, URL: u, Host: u.Host, Header: header, Body: payload, ContentLength: length,

@@ -5,7 +5,12 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"testing"
+	"time"
+
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // onePiece is a body that counts how often it is written out whole.
@@ -50,5 +55,20 @@ func TestBodyGoesOutInOnePiece(t *testing.T) {
 	}
 	if b := <-got; !bytes.Equal(b, want) {
 		t.Errorf("%d bytes arrived", len(b))
+	}
+}
+
+// ABI-3: a plan's connect_ms bounds the wait for a connection.
+func TestConnectTimeout(t *testing.T) {
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	c := &Client{open: &http.Transport{DialContext: dialer(&net.Dialer{Resolver: resolver, Timeout: time.Minute})}}
+	p := &Prepared{Method: "POST", Private: true, Connect: 30 * time.Millisecond, url: &url.URL{Scheme: "http", Host: "slow.example:80"}, header: http.Header{}}
+	began := time.Now()
+	_, err := c.Send(t.Context(), p, Moment{}, http.NoBody, 0) //nolint:bodyclose // no answer comes
+	if err == nil || TransportCode(err) != wire.TransportTimeout || time.Since(began) > 10*time.Second {
+		t.Errorf("%v after %s", err, time.Since(began))
 	}
 }
