@@ -43,6 +43,8 @@ type view struct {
 	classify [3]group // by phase
 	markers  *scan.Automaton
 	least    int // bytes of text that the plugin sees that sees the least
+
+	expressions int // number of them
 }
 
 // filter is what is left of a source's matches for one provider.
@@ -59,7 +61,14 @@ type entry struct {
 	source              int
 	limit               int // bytes of text that it sees
 	contains, all, none []int32
-	literals            [][]int32 // per pattern; nil: unknown
+	sought              []sought // its regular expressions
+}
+
+// sought is a regular expression in a view.
+type sought struct {
+	*pattern
+	number   int       // rules with the same expression share it
+	literals [][]int32 // the sets, by the numbers of their texts
 }
 
 func (s *Set) view(provider string) *view {
@@ -79,7 +88,7 @@ func (s *Set) view(provider string) *view {
 }
 
 func (s *Set) build(provider string) *view {
-	b := &builder{numbers: map[string]int32{}}
+	b := &builder{numbers: map[string]int32{}, expressions: map[string]int{}}
 	v := &view{filters: make([]filter, len(s.sources)), least: MaxText}
 	for i, source := range s.sources {
 		f, ok := newFilter(source.Matches, provider)
@@ -97,6 +106,7 @@ func (s *Set) build(provider string) *view {
 		v.classify[p].index()
 	}
 	v.markers = scan.NewAutomaton(b.markers)
+	v.expressions = len(b.expressions)
 	return v
 }
 
@@ -114,10 +124,24 @@ func newFilter(matches []wire.Match, provider string) (filter, bool) {
 	return f, f.open || len(f.entries) > 0
 }
 
-// builder numbers the markers of a view, each once.
+// builder numbers the markers of a view and its regular expressions, each once.
 type builder struct {
-	numbers map[string]int32
-	markers []string
+	numbers     map[string]int32
+	markers     []string
+	expressions map[string]int
+}
+
+func (b *builder) pattern(p *pattern) sought {
+	n, ok := b.expressions[p.expr]
+	if !ok {
+		n = len(b.expressions)
+		b.expressions[p.expr] = n
+	}
+	s := sought{pattern: p, number: n}
+	for _, set := range p.literals {
+		s.literals = append(s.literals, b.list(set))
+	}
+	return s
 }
 
 func (b *builder) number(marker string) int32 {
@@ -146,8 +170,8 @@ func (b *builder) add(v *view, source int, t *Table, provider string) {
 		v.least = min(v.least, t.limit)
 		e := entry{rule: r, source: source, limit: t.limit,
 			contains: b.list(r.contains), all: b.list(r.all), none: b.list(r.none)}
-		for _, p := range r.patterns {
-			e.literals = append(e.literals, b.list(p.literals))
+		for i := range r.patterns {
+			e.sought = append(e.sought, b.pattern(&r.patterns[i]))
 		}
 		if r.restates {
 			v.restate.entries = append(v.restate.entries, e)

@@ -196,7 +196,7 @@ func (p *ruleParser) patterns(field string, raw json.RawMessage) {
 	for _, s := range p.texts(field, raw) {
 		p.exprs++
 		if re := p.regexp(field, "(?i)"+s, s); re != nil {
-			p.rule.patterns = append(p.rule.patterns, pattern{expr: s, re: re, literals: scan.Literals("(?i)" + s)})
+			p.rule.patterns = append(p.rule.patterns, pattern{expr: s, re: re, literals: scan.Literals("(?i)" + s), anchored: scan.Anchored("(?i)" + s)})
 		}
 	}
 }

@@ -21,6 +21,8 @@ type sight struct {
 	limit int
 	cut   [textCount]string
 	ends  [textCount]int32 // where the visible part ends in the folded text
+	twice bool             // the message stands in another text too, as words of their own
+	tried []int8           // per expression of the view: does it match? 0 unknown, 1 yes, -1 no
 }
 
 // look returns the sight of limit bytes.
@@ -43,8 +45,25 @@ func (m *Match) look(limit int) *sight {
 			s.ends[i] = int32(len(scan.Fold(s.cut[i])))
 		}
 	}
+	s.twice = s.cut[inMessage] != "" && (standsIn(s.cut[inMessage], s.cut[inText]) || standsIn(s.cut[inMessage], s.cut[inDecoded]))
+	s.tried = make([]int8, m.view.expressions)
 	m.sights = append(m.sights, s)
 	return s
+}
+
+// standsIn reports whether part stands in text without a letter, digit or _ next to it, so that any expression without
+// anchors that matches part matches text.
+func standsIn(part, text string) bool {
+	at := strings.Index(text, part)
+	if at < 0 {
+		return false
+	}
+	before, after := text[:at], text[at+len(part):]
+	return (before == "" || !wordByte(before[len(before)-1])) && (after == "" || !wordByte(after[0]))
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // scan finds all markers of the view in one pass over each text. A message that
@@ -107,20 +126,39 @@ func (m *Match) any(s *sight, markers []int32) bool {
 	return false
 }
 
-// patternsHold tries the regular expressions, those only whose literals were found.
+// patternsHold tries the regular expressions, each once, and those only whose literals were found.
 func (m *Match) patternsHold(e *entry) bool {
-	if len(e.patterns) == 0 {
+	if len(e.sought) == 0 {
 		return true
 	}
 	s := m.look(e.limit)
-	for i, p := range e.patterns {
-		if e.literals[i] != nil && !m.any(s, e.literals[i]) {
+	for i := range e.sought {
+		p := &e.sought[i]
+		if s.tried[p.number] == 0 {
+			s.tried[p.number] = -1
+			if m.matches(s, p) {
+				s.tried[p.number] = 1
+			}
+		}
+		if s.tried[p.number] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Match) matches(s *sight, p *sought) bool {
+	for _, set := range p.literals {
+		if !m.any(s, set) {
+			return false
+		}
+	}
+	for i, text := range s.cut {
+		if i == inMessage && s.twice && !p.anchored {
 			continue
 		}
-		for _, text := range s.cut {
-			if (text != "" || s.cut == [textCount]string{}) && p.re.MatchString(text) {
-				return true
-			}
+		if (text != "" || s.cut == [textCount]string{}) && p.re.MatchString(text) {
+			return true
 		}
 	}
 	return false

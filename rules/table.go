@@ -79,7 +79,8 @@ type rule struct {
 type pattern struct {
 	expr     string
 	re       *regexp.Regexp
-	literals []string // one of them is in every match; nil: unknown
+	literals [][]string // one of each set is in every match
+	anchored bool       // it asks where a text or line begins or ends
 }
 
 // statuses is a set of statuses: 0 and 100 to 599.

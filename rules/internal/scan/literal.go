@@ -1,15 +1,18 @@
 package scan
 
-import "regexp/syntax"
+import (
+	"regexp/syntax"
+	"slices"
+)
 
 const (
 	leastLiteral = 3  // shorter ones are found everywhere
 	mostChoices  = 32 // of an alternation
 )
 
-// Literals returns folded texts one of which is part of every match of the regular expression, or nil when there is no
-// such set worth looking for. A rule's expression is tried only where one of them was found.
-func Literals(expr string) []string {
+// Literals returns sets of folded texts: every match of the regular expression holds one text of each set. None: there is
+// no set worth looking for. A rule's expression is tried only where all its sets were found.
+func Literals(expr string) [][]string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil
@@ -17,11 +20,25 @@ func Literals(expr string) []string {
 	return literals(re.Simplify())
 }
 
-func literals(re *syntax.Regexp) []string {
+// Anchored reports whether the expression asks where a text or a line begins or ends.
+func Anchored(expr string) bool {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	return err == nil && anchored(re)
+}
+
+func anchored(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
+		return true
+	}
+	return slices.ContainsFunc(re.Sub, anchored)
+}
+
+func literals(re *syntax.Regexp) [][]string {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if s := Fold(string(re.Rune)); len(s) >= leastLiteral {
-			return []string{s}
+			return [][]string{{s}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return literals(re.Sub[0])
@@ -30,30 +47,25 @@ func literals(re *syntax.Regexp) []string {
 			return literals(re.Sub[0])
 		}
 	case syntax.OpConcat:
-		return best(re.Sub)
+		var all [][]string
+		for _, sub := range re.Sub {
+			all = append(all, literals(sub)...)
+		}
+		return all
 	case syntax.OpAlternate:
 		var all []string
 		for _, sub := range re.Sub {
-			some := literals(sub)
-			if some == nil || len(all)+len(some) > mostChoices {
+			sets := literals(sub)
+			if len(sets) == 0 {
 				return nil
 			}
-			all = append(all, some...)
+			all = append(all, slices.MaxFunc(sets, func(a, b []string) int { return shortest(a) - shortest(b) })...)
 		}
-		return all
+		if len(all) <= mostChoices {
+			return [][]string{all}
+		}
 	}
 	return nil
-}
-
-// best picks the part whose shortest literal is the longest.
-func best(parts []*syntax.Regexp) []string {
-	var found []string
-	for _, part := range parts {
-		if some := literals(part); some != nil && (found == nil || shortest(some) > shortest(found)) {
-			found = some
-		}
-	}
-	return found
 }
 
 func shortest(texts []string) int {
