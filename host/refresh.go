@@ -52,6 +52,9 @@ func (h *Host) follow(ctx context.Context) {
 	r := h.refresh
 	for {
 		for doc, err := range h.store.Watch(ctx, r.position()) {
+			if errors.Is(err, store.ErrClosed) {
+				return
+			}
 			if err != nil {
 				if ctx.Err() == nil {
 					h.o.Log.Error("the store stopped reporting changes; it is asked again", "error", err.Error())

@@ -71,7 +71,7 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.errorAnswer(ctx)
 	}
-	if r.c.Stream && isEventStream(resp.Header) {
+	if isEventStream(resp.Header) { // also unasked for: its errors are found, and its cuts
 		return a.stream(ctx, actx)
 	}
 	return a.plain(ctx, actx)

@@ -141,3 +141,11 @@ func TestComboTimeoutInMidAnswer(t *testing.T) {
 		t.Errorf("%+v", trail)
 	}
 }
+
+// STM-53: an upstream that streams though a plain answer was asked for is held to the same honesty.
+func TestStreamNobodyAskedFor(t *testing.T) {
+	b := newBench(t).with("a", streams(`data: {"error":{"message":"no","code":429}}`)).with("b", answers)
+	if c, trail := b.do(b.direct(), false); !strings.Contains(c.body.String(), "hello") || trail.Attempts[0].OK {
+		t.Errorf("%q", c.body.String())
+	}
+}

@@ -25,7 +25,6 @@ type Prepared struct {
 	FirstByte    time.Duration
 	Connect      time.Duration
 	Idle         time.Duration
-	Buffer       bool
 	Respond      bool // no upstream: op respond answers
 	Error        *wire.PlanError
 	Usage        *wire.PlanUsage
@@ -78,7 +77,7 @@ func Prepare(plan *wire.Plan, q Query) (*Prepared, error) {
 		return nil, fmt.Errorf("%w: response.frames %q is not supported by this host", ErrPlanInvalid, plan.Response.Frames)
 	}
 	p := &Prepared{
-		Method: plan.Method, Dialect: plan.Dialect, MaxBody: plan.BodyMaxBytes, Buffer: plan.Response.Mode == "buffer",
+		Method: plan.Method, Dialect: plan.Dialect, MaxBody: plan.BodyMaxBytes,
 		Respond: plan.Upstream == "none", Error: plan.Error, Usage: plan.Usage, Changes: len(plan.Body) > 0,
 		FirstByte: ms(plan.Timeouts.FirstByteMS), Connect: ms(plan.Timeouts.ConnectMS), Idle: ms(plan.Timeouts.IdleMS),
 		TTL: ms(plan.TTLMS), sameWire: plan.Dialect == q.Client,
