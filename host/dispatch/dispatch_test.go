@@ -341,7 +341,7 @@ func TestPanic(t *testing.T) {
 
 // countingGate counts permits given out and ended.
 type countingGate struct {
-	*terminal.Gate
+	resilience.Gate
 	admitted, ended int
 }
 
