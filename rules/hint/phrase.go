@@ -95,10 +95,13 @@ func (p *phrase) near(low string, i int, m *matched) bool {
 	return m.next-i <= longestWord+utf8.UTFMax*last.gap
 }
 
-// edged returns where the first of words ends that stands at i and ends there.
+// edged returns where the first of words ends that stands at i, with no letter, digit or _ behind it.
 func edged(low string, i int, words []string) (int, bool) {
+	if i == len(low) {
+		return 0, false
+	}
 	for _, w := range words {
-		if end := i + len(w); end <= len(low) && (end == len(low) || !wordByte(low[end])) && low[i:end] == w {
+		if end := i + len(w); low[i] == w[0] && end <= len(low) && (end == len(low) || !wordByte(low[end])) && low[i:end] == w {
 			return end, true
 		}
 	}

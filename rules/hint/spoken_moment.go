@@ -75,9 +75,11 @@ func (r *momentReader) phrase(n, start int) {
 	case !ok || at == len(r.low):
 	case n == len(moments)-1:
 		r.chinese(start, at)
-	default:
+	case isDigit(r.low[at]):
 		r.date(start, at)
 		r.epoch(start, at)
+		r.clock(start, at)
+	case strings.IndexByte("adfjmnos", r.low[at]) >= 0: // a month, noon or midnight
 		r.clock(start, at)
 	}
 }

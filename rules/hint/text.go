@@ -50,7 +50,7 @@ func western(s string) string {
 
 // mayHaveDigits looks for the first bytes of the digits that are not 0 to 9.
 func mayHaveDigits(s string) bool {
-	return strings.IndexByte(s, "٠"[0]) >= 0 || strings.IndexByte(s, "۰"[0]) >= 0 || strings.IndexByte(s, "０"[0]) >= 0
+	return strings.IndexByte(s, "٠"[0]) >= 0 || strings.IndexByte(s, "۰"[0]) >= 0 || strings.Contains(s, "０"[:2])
 }
 
 // lower returns s in lower case, except for the few letters whose lower case takes another number of bytes.

@@ -77,6 +77,39 @@ type parser struct {
 	s    string
 	at   int
 	left int // values that may still be made
+
+	// The members of the objects and arrays that are open, and the room where those of closed ones go.
+	keys  []string
+	items []Value
+	names room[string]
+	room  room[Value]
+}
+
+// room gives out slices of few large ones, since most objects have few members.
+type room[T any] struct {
+	free []T
+	next int // size of the next large one
+}
+
+const (
+	leastRoom = 8
+	mostRoom  = 512
+)
+
+// keep returns a copy of list that shares room with others but not its end.
+func (r *room[T]) keep(list []T) []T {
+	n := len(list)
+	if n == 0 {
+		return nil
+	}
+	if n > len(r.free) {
+		r.next = min(max(leastRoom, 2*r.next), mostRoom)
+		r.free = make([]T, max(n, r.next))
+	}
+	kept := r.free[:n:n]
+	r.free = r.free[n:]
+	copy(kept, list)
+	return kept
 }
 
 func (p *parser) blank() {
@@ -122,50 +155,61 @@ func (p *parser) value(depth int) (Value, bool) {
 	return Value{}, false
 }
 
-func (p *parser) object(depth int) (Value, bool) {
-	v := Value{Kind: Object}
+func (p *parser) object(depth int) (v Value, ok bool) {
+	keys, items := len(p.keys), len(p.items)
+	ok = p.members(depth)
+	v = Value{Kind: Object, Keys: p.names.keep(p.keys[keys:]), Items: p.room.keep(p.items[items:])}
+	p.keys, p.items = p.keys[:keys], p.items[:items]
+	return v, ok
+}
+
+// members reads the members of an object up to its end, which false says is missing.
+func (p *parser) members(depth int) bool {
 	for first := true; ; first = false {
 		done, ok := p.separator('}', first)
 		if done || !ok {
-			return v, ok
+			return ok
 		}
 		if p.at >= len(p.s) || p.s[p.at] != '"' {
-			return v, false
+			return false
 		}
 		key, ok := p.text()
 		if !ok {
-			return v, false
+			return false
 		}
 		p.blank()
 		if p.at >= len(p.s) || p.s[p.at] != ':' {
-			return v, false
+			return false
 		}
 		p.at++
 		item, ok := p.value(depth + 1)
 		if item.Kind != None {
-			v.Keys, v.Items = append(v.Keys, key), append(v.Items, item)
+			p.keys, p.items = append(p.keys, key), append(p.items, item)
 		}
 		if !ok {
-			return v, false
+			return false
 		}
 	}
 }
 
-func (p *parser) array(depth int) (Value, bool) {
-	v := Value{Kind: Array}
+func (p *parser) array(depth int) (v Value, ok bool) {
+	items := len(p.items)
 	for first := true; ; first = false {
-		done, ok := p.separator(']', first)
-		if done || !ok {
-			return v, ok
+		done := false
+		if done, ok = p.separator(']', first); done || !ok {
+			break
 		}
-		item, ok := p.value(depth + 1)
-		if item.Kind != None {
-			v.Items = append(v.Items, item)
+		item := Value{}
+		if item, ok = p.value(depth + 1); item.Kind != None {
+			p.items = append(p.items, item)
 		}
 		if !ok {
-			return v, false
+			break
 		}
 	}
+	v = Value{Kind: Array, Items: p.room.keep(p.items[items:])}
+	p.items = p.items[:items]
+	return v, ok
 }
 
 // separator moves to the next member: over a comma, except before the first one. done means that the end was there.
@@ -201,40 +245,40 @@ func (p *parser) number() (Value, bool) {
 // forbids, are kept: relays send them.
 func (p *parser) text() (string, bool) {
 	p.at++
-	start := p.at
-	for p.at < len(p.s) {
-		switch p.s[p.at] {
-		case '"':
-			p.at++
-			return p.s[start : p.at-1], true
-		case '\\':
-			return p.escaped(start)
-		}
-		p.at++
+	rest := p.s[p.at:]
+	end := strings.IndexByte(rest, '"')
+	if end < 0 {
+		end = len(rest)
 	}
-	return p.s[start:], false
+	if slash := strings.IndexByte(rest[:end], '\\'); slash >= 0 {
+		return p.escaped(slash)
+	}
+	p.at = min(p.at+end+1, len(p.s))
+	return rest[:end], end < len(rest)
 }
 
-func (p *parser) escaped(start int) (string, bool) {
+// escaped reads a string from p.at on whose first escape is slash bytes away.
+func (p *parser) escaped(slash int) (string, bool) {
 	var b strings.Builder
-	b.WriteString(p.s[start:p.at])
-	for p.at < len(p.s) {
-		switch c := p.s[p.at]; c {
-		case '"':
+	for {
+		b.WriteString(p.s[p.at : p.at+slash])
+		p.at += slash
+		switch {
+		case p.at >= len(p.s):
+			return b.String(), false
+		case p.s[p.at] == '"':
 			p.at++
 			return b.String(), true
-		case '\\':
-			if p.at+1 >= len(p.s) {
-				p.at++
-				return b.String(), false
-			}
-			p.escape(&b)
-		default:
-			b.WriteByte(c)
+		case p.at+1 >= len(p.s):
 			p.at++
+			return b.String(), false
+		}
+		p.escape(&b)
+		slash = 0
+		for p.at+slash < len(p.s) && p.s[p.at+slash] != '"' && p.s[p.at+slash] != '\\' {
+			slash++
 		}
 	}
-	return b.String(), false
 }
 
 // escape decodes the escape at p.at, which has at least two bytes.
