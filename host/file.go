@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/config"
+	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/store"
 )
@@ -27,18 +30,50 @@ type stamp struct {
 	changed time.Time
 }
 
-func (h *Host) loadFile() (*fileState, error) {
+// loadFile reads the configuration file. With faults the state, if any, is for finding more of them only.
+func (h *Host) loadFile() (*fileState, []document.Fault) {
 	fs := &fileState{loadedAt: h.o.Now()}
 	if h.o.ConfigFile == "" {
 		return fs, nil
 	}
 	fs.stamp = stampOf(h.o.ConfigFile)
-	f, faults := config.Load(h.o.ConfigFile, h.o.Env)
-	if len(faults) > 0 {
-		return nil, faultList(faults)
+	f, faults := config.LoadPart(h.o.ConfigFile, h.o.Env)
+	if f == nil {
+		return nil, faults
 	}
 	fs.file, fs.input = f, f.Input
-	return fs, nil
+	return fs, faults
+}
+
+// everyFault adds to the faults of a file those that its objects have among plugins and stored objects, so that a person mends
+// all at once.
+func (h *Host) everyFault(ctx context.Context, fs *fileState, own []document.Fault) []document.Fault {
+	h.building.Lock()
+	defer h.building.Unlock()
+	stored, _, err := h.loadStored(ctx)
+	if err != nil || fs == nil {
+		return own
+	}
+	_, more := h.build(fs, stored, false)
+	return joined(own, more)
+}
+
+// joined is all faults in the order of the file. What follows from a fault at the same place is left out: a key that could not
+// be read is not missing as well.
+func joined(own, more []document.Fault) []document.Fault {
+	all := slices.Clone(own)
+	for _, f := range more {
+		if !slices.ContainsFunc(own, func(o document.Fault) bool { return within(f.Path, o.Path) || within(o.Path, f.Path) }) {
+			all = append(all, f)
+		}
+	}
+	return document.InOrder(all)
+}
+
+// within says whether path is parent or below it.
+func within(path, parent string) bool {
+	rest, ok := strings.CutPrefix(path, parent)
+	return ok && parent != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 func stampOf(path string) stamp {
@@ -80,8 +115,11 @@ func (fs *fileState) pluginSettings() map[string]plugin.Settings {
 func (h *Host) Reload(ctx context.Context) error {
 	h.reloading.Lock()
 	defer h.reloading.Unlock()
-	fs, err := h.loadFile()
-	if err == nil {
+	fs, faults := h.loadFile()
+	var err error
+	if len(faults) > 0 {
+		err = faultList(h.everyFault(ctx, fs, faults))
+	} else {
 		err = h.adopt(ctx, fs)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/config"
 	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/host/gateway"
 	"github.com/weirgate/weir/host/manage"
 	"github.com/weirgate/weir/host/observe"
@@ -57,8 +58,9 @@ type Host struct {
 	file       atomic.Pointer[fileState]
 	fault      atomic.Pointer[configFault]
 	discovered []catalog.ConnectionInput
-	building   sync.Mutex // one snapshot is built at a time
-	reloading  sync.Mutex // one reload at a time
+	unread     []document.Fault // of the configuration file at the start; only New uses it
+	building   sync.Mutex       // one snapshot is built at a time
+	reloading  sync.Mutex       // one reload at a time
 
 	visitors *visitors
 	life     context.Context //nolint:containedctx // of the background goroutines, from New to Stop
@@ -94,22 +96,27 @@ func (h *Host) assemble(ctx context.Context) error {
 		h.readFile, h.openStore, h.makeGates, h.startPlugins, h.firstSnapshot, h.restoreState, h.wire,
 	} {
 		if err := step(ctx); err != nil {
+			if len(h.unread) > 0 { // what a faulty file leads to is not worth telling
+				return faultList(h.unread)
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// readFile loads the configuration file and settles what the process runs with (CFG-6).
+// readFile loads the configuration file and settles what the process runs with (CFG-6). A file with faults still comes as far as
+// firstSnapshot, which finds the rest of them.
 func (h *Host) readFile(context.Context) error {
-	fs, err := h.loadFile()
-	if err != nil {
-		return err
+	fs, faults := h.loadFile()
+	if fs == nil {
+		return faultList(faults)
 	}
 	h.file.Store(fs)
-	p, faults := config.Resolve(h.flags(), h.o.Env, fs.file)
-	if len(faults) > 0 {
-		return faultList(faults)
+	h.unread = faults
+	p, more := config.Resolve(h.flags(), h.o.Env, fs.file)
+	if len(more) > 0 {
+		return faultList(more)
 	}
 	h.process = p
 	return nil
@@ -154,8 +161,8 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 		return err
 	}
 	next, faults := h.build(h.file.Load(), stored, false)
-	if len(faults) > 0 {
-		return faultList(faults)
+	if h.unread = joined(h.unread, faults); len(h.unread) > 0 {
+		return faultList(h.unread)
 	}
 	h.redact.Know(h.secrets(next))
 	h.catalog.Swap(next)

@@ -54,10 +54,6 @@ func (a *app) check() *cobra.Command {
 // looks at what it says.
 func (a *app) checkFile(ctx context.Context, file, plugins string, demo bool) (checkResult, host.Ready) {
 	r := checkResult{File: file, Faults: []document.Fault{}}
-	if _, faults := config.Load(file, a.env); len(faults) > 0 {
-		r.Faults = faults
-		return r, host.Ready{}
-	}
 	scratch, err := os.MkdirTemp("", "weir-check-")
 	if err != nil {
 		r.Faults = faultsOf(err, file)

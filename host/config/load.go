@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,12 @@ import (
 // Load reads the file at path and reports every fault in it: syntax, unknown keys, wrong types, missing variables, values
 // that are not allowed. With a fault there is no File. Faults carry path as it was given.
 func Load(path string, env settings.Lookup) (*File, []document.Fault) {
+	return whole(LoadPart(path, env))
+}
+
+// LoadPart is Load, but beside faults it returns what could be read, so that its objects can be checked at the same time. A File
+// with faults is not to be put in force. It is nil when nothing could be read.
+func LoadPart(path string, env settings.Lookup) (*File, []document.Fault) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		reason := "cannot be read: " + err.Error()
@@ -29,11 +34,22 @@ func Load(path string, env settings.Lookup) (*File, []document.Fault) {
 		}
 		return nil, []document.Fault{{File: path, Message: reason}}
 	}
-	return Parse(path, b, env)
+	return parse(path, b, env)
 }
 
 // Parse is Load for text that was read already.
 func Parse(path string, text []byte, env settings.Lookup) (*File, []document.Fault) {
+	return whole(parse(path, text, env))
+}
+
+func whole(f *File, faults []document.Fault) (*File, []document.Fault) {
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return f, nil
+}
+
+func parse(path string, text []byte, env settings.Lookup) (*File, []document.Fault) {
 	root, faults := document.Parse(path, text)
 	if len(faults) > 0 {
 		return nil, faults
@@ -42,13 +58,7 @@ func Parse(path string, text []byte, env settings.Lookup) (*File, []document.Fau
 	s, more := decode(root)
 	r := &reader{root: root, s: s, faults: append(faults, more...)}
 	f := r.file(path)
-	if len(r.faults) > 0 {
-		slices.SortStableFunc(r.faults, func(a, b document.Fault) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
-		return nil, r.faults
-	}
-	return f, nil
+	return f, document.InOrder(r.faults)
 }
 
 type reader struct {

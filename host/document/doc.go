@@ -3,7 +3,9 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,3 +38,11 @@ func (f Fault) String() string {
 
 // Error makes a Fault an error.
 func (f Fault) Error() string { return f.String() }
+
+// InOrder returns the faults by their places in the document.
+func InOrder(faults []Fault) []Fault {
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return faults
+}
