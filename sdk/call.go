@@ -2,60 +2,75 @@ package sdk
 
 import "github.com/weirgate/weir/sdk/wire"
 
-// call runs one operation. nil is "no opinion", which is also the answer to an operation that this sdk does not know.
-func (p *Plugin) call(op wire.Op, input []byte) []byte {
-	w := &Writer{}
-	v := Parse(input)
+// machine answers the host for one plugin. It keeps its buffers, since the host copies an answer before it calls again: a
+// call allocates only what the author's function does. One call at a time.
+type machine struct {
+	plugin *Plugin
+	out    Writer
+	event  Event
+}
+
+// call runs one operation. nil is "no opinion", which is also the answer to an operation that this sdk does not know. The
+// answer is valid until the next call.
+func (m *machine) call(op wire.Op, input []byte) []byte {
+	m.out.reset()
+	if op == wire.OpEvent {
+		return m.onEvent(input)
+	}
+	p, w := m.plugin, &m.out
 	switch op {
 	case wire.OpDescribe:
-		return p.describe()
+		p.describe(w)
+	case wire.OpConfigure:
+		p.configure(w, input)
 	case wire.OpPlan:
-		p.plan(w, v)
+		answer(w, input, p.Plan, planRequest)
+	case wire.OpRequest:
+		answer(w, input, p.OnRequest, request)
+	case wire.OpResponse:
+		answer(w, input, p.OnResponse, response)
+	case wire.OpEnd:
+		p.onEnd(Parse(input))
 	case wire.OpRespond:
-		if p.Respond != nil {
-			if a := p.Respond(request(v)); a != nil {
-				a.write(w)
-			}
-		}
+		answer(w, input, p.Respond, request)
 	case wire.OpRestate:
-		if p.OnRestate != nil {
-			if r := p.OnRestate(&Failure{v}); r != nil {
-				r.write(w)
-			}
-		}
+		answer(w, input, p.OnRestate, failure)
 	case wire.OpClassify:
-		if p.OnClassify != nil {
-			if r := p.OnClassify(&Failure{v}); r != nil {
-				r.write(w)
-			}
-		}
+		answer(w, input, p.OnClassify, failure)
 	}
-	return w.Bytes()
+	if len(w.b) == 0 {
+		return nil
+	}
+	return w.b
 }
 
-func (p *Plugin) plan(w *Writer, v Value) {
-	if p.Plan == nil {
+// written is what an author's function returns.
+type written[T any] interface {
+	*T
+	write(w *Writer)
+}
+
+// answer calls f, when the plugin has it, with the input that read makes, and writes what it returned. Input that is not an
+// object gets no opinion.
+func answer[In, Out any, P written[Out]](w *Writer, input []byte, f func(In) P, read func(Value) In) {
+	if f == nil {
 		return
 	}
-	plan, err := p.Plan(planRequest(v))
-	switch {
-	case err != nil:
-		refuse(w, err)
-	case plan != nil:
-		writePlan(w, plan)
+	v := Parse(input)
+	if !v.isObject() {
+		return
+	}
+	if out := f(read(v)); out != nil {
+		out.write(w)
 	}
 }
 
-// refuse writes {"error": {...}} (ABI-1).
-func refuse(w *Writer, err error) {
-	e, ok := err.(*Error) //nolint:errorlint // package errors would be the larger part of many guests
-	if !ok {
-		e = &Error{Code: "internal", Message: err.Error()}
-	}
-	w.Object(func() {
-		w.Key("error").Object(func() {
-			w.Key("code").Text(e.Code)
-			w.Key("message").Text(e.Message)
-		})
-	})
+func text(v Value, path string) string {
+	s, _ := v.Get(path).Text()
+	return s
+}
+
+func number(v Value, path string) int64 {
+	n, _ := v.Get(path).Int()
+	return n
 }

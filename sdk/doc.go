@@ -7,6 +7,6 @@
 // after it was loaded. Functions (Plan, Respond, OnRestate, OnClassify) are for what a table cannot say. On other targets
 // than wasm the same package runs a plugin's examples under go test: see RunExamples.
 //
-// It imports neither encoding/json nor fmt nor regexp, which would double the size of a guest and its compile time; Value
-// reads JSON and Writer writes it.
+// A guest that is built with it imports neither encoding/json nor fmt nor regexp, which would double its size and its compile
+// time; Value reads JSON where it lies and Writer writes it. Only RunExamples, which no guest has, stands on package rules.
 package sdk

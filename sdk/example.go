@@ -8,10 +8,10 @@ type Examples []Example
 // Example is one of them. Exactly one of the inputs is given.
 type Example struct {
 	Name     string
-	Restate  *Input
-	Classify *Input
-	Plan     *Input
-	Respond  *Input
+	Restate  *Input // by Err
+	Classify *Input // by Err
+	Plan     *Input // by Req
+	Respond  *Input // by Req
 	Want     Expectation
 	NowMS    int64
 }
@@ -41,13 +41,16 @@ func (x *Example) write(w *Writer, provider string) {
 	})
 }
 
-// Input is the input of an example, made by Err, Req or Ask.
+// Input is the input of an example, made by Err or Req.
 type Input struct {
 	provider, connection, model, body string
+	endpoint                          string
 	status, original                  int
 	stream                            bool
-	headers                           map[string]string
-	fields                            map[string]string
+	auth                              wire.Auth
+	baseURL                           string
+	secrets                           []string
+	data, headers, fields             map[string]string
 	failure                           bool
 }
 
@@ -56,16 +59,19 @@ func Err(status int, body string) *Input {
 	return &Input{status: status, original: status, body: body, failure: true}
 }
 
-// Req is a request for a plan.
+// Req is a request, to Plan or Respond.
 func Req(provider, model string) *Input {
 	return &Input{provider: provider, model: model, connection: "c1"}
 }
 
-// Ask is a request to Respond.
-func Ask(provider, model string) *Input { return Req(provider, model) }
-
 // From names the provider of a failed answer; without it, it is the first that the plugin speaks for.
 func (in *Input) From(provider string) *Input { in.provider = provider; return in }
+
+// For names the model.
+func (in *Input) For(model string) *Input { in.model = model; return in }
+
+// At names the endpoint, /v1/chat/completions without it.
+func (in *Input) At(endpoint string) *Input { in.endpoint = endpoint; return in }
 
 // Came sets the status as it came, before the restatement.
 func (in *Input) Came(status int) *Input { in.original = status; return in }
@@ -76,21 +82,30 @@ func (in *Input) On(connection string) *Input { in.connection = connection; retu
 // Streaming makes it a stream.
 func (in *Input) Streaming() *Input { in.stream = true; return in }
 
-// Header adds a header of the answer.
-func (in *Input) Header(name, value string) *Input {
-	if in.headers == nil {
-		in.headers = map[string]string{}
-	}
-	in.headers[name] = value
+// Auth says how the account authenticates.
+func (in *Input) Auth(a wire.Auth) *Input { in.auth = a; return in }
+
+// BaseURL is the account's address.
+func (in *Input) BaseURL(url string) *Input { in.baseURL = url; return in }
+
+// Secrets names the secrets that the account has.
+func (in *Input) Secrets(names ...string) *Input { in.secrets = names; return in }
+
+// Data adds what the operator wrote beside the account.
+func (in *Input) Data(name, value string) *Input {
+	in.data = withHeader(in.data, name, value)
 	return in
 }
 
-// Field adds a field of the request, in JSON, at a path of Needs.RequestFields.
+// Header adds a header of the answer.
+func (in *Input) Header(name, value string) *Input {
+	in.headers = withHeader(in.headers, name, value)
+	return in
+}
+
+// Field adds a field of the request, in JSON, at a path of RequestFields.
 func (in *Input) Field(path, json string) *Input {
-	if in.fields == nil {
-		in.fields = map[string]string{}
-	}
-	in.fields[path] = json
+	in.fields = withHeader(in.fields, path, json)
 	return in
 }
 
@@ -99,30 +114,51 @@ func (in *Input) json(nowMS int64, provider string) []byte {
 	if in.provider != "" {
 		provider = in.provider
 	}
+	endpoint := in.endpoint
+	if endpoint == "" {
+		endpoint = "/v1/chat/completions"
+	}
 	w := &Writer{}
 	w.Object(func() {
 		w.Key("provider").Text(provider)
-		w.Key("endpoint").Text("/v1/chat/completions")
+		w.Key("endpoint").Text(endpoint)
 		w.Key("stream").Bool(in.stream)
 		w.Key("now_ms").Int(nowMS)
 		if in.failure {
-			w.Key("source").Text("http")
-			w.Key("status").Int(int64(in.status))
-			w.Key("original_status").Int(int64(in.original))
-			w.mapping("headers", in.headers)
-			w.Key("error").Object(func() { w.Key("text").Text(in.body) })
-			return
+			in.writeFailure(w)
+		} else {
+			in.writeRequest(w, provider)
 		}
-		w.Key("model").Text(provider + "/" + in.model)
-		w.Key("upstream_model").Text(in.model)
-		w.Key("connection").Object(func() { w.Key("id").Text(in.connection) })
-		w.object("fields", len(in.fields) > 0, func() {
-			for _, f := range sorted(in.fields) {
-				w.Key(f).Raw([]byte(in.fields[f]))
-			}
-		})
 	})
 	return w.Bytes()
+}
+
+func (in *Input) writeFailure(w *Writer) {
+	w.text("connection_id", in.connection)
+	w.text("model", in.model)
+	w.text("auth", string(in.auth))
+	w.Key("source").Text("http")
+	w.Key("status").Int(int64(in.status))
+	w.Key("original_status").Int(int64(in.original))
+	w.mapping("headers", in.headers)
+	w.Key("error").Object(func() { w.Key("text").Text(in.body) })
+}
+
+func (in *Input) writeRequest(w *Writer, provider string) {
+	w.Key("model").Text(provider + "/" + in.model)
+	w.Key("upstream_model").Text(in.model)
+	w.Key("connection").Object(func() {
+		w.Key("id").Text(in.connection)
+		w.text("base_url", in.baseURL)
+		w.text("auth", string(in.auth))
+		w.mapping("data", in.data)
+		w.texts("secrets", in.secrets)
+	})
+	w.object("fields", len(in.fields) > 0, func() {
+		for _, f := range sorted(in.fields) {
+			w.Key(f).Raw([]byte(in.fields[f]))
+		}
+	})
 }
 
 // Expectation is what must come out: the fields that it names must be equal, others are free.
@@ -156,6 +192,11 @@ func Reason(r wire.Reason) Expectation {
 // PlanURL expects a plan with that address.
 func PlanURL(url string) Expectation {
 	return Expectation{}.with("url", func(w *Writer) { w.Text(url) })
+}
+
+// Declined expects a refusal on purpose with that code.
+func Declined(code string) Expectation {
+	return Expectation{}.with("error", func(w *Writer) { w.Object(func() { w.Key("code").Text(code) }) })
 }
 
 // RetryAfter expects a time in milliseconds.

@@ -4,19 +4,20 @@ package sdk
 
 import "sync"
 
-// host stands in for the gateway when a plugin runs as an ordinary program: an empty kv, a clock that the example sets, and
-// random that is 0, as the gateway has it for examples. Guarded by mu.
+// host stands in for the gateway when a plugin runs as an ordinary program: an empty kv, a clock that the example sets, random
+// that is 0, and no network, as the gateway has it for examples (ABI-2.4). Guarded by mu.
 var host = struct {
 	mu  sync.Mutex
 	now int64
 	kv  map[string][]byte
 	num map[string]int64
-}{}
+}{kv: map[string][]byte{}, num: map[string]int64{}}
 
-func resetHost(now int64) {
+// ResetHost gives host functions that are called outside of the sandbox, in tests, an empty kv and that time.
+func ResetHost(nowMS int64) {
 	host.mu.Lock()
 	defer host.mu.Unlock()
-	host.now, host.kv, host.num = now, map[string][]byte{}, map[string]int64{}
+	host.now, host.kv, host.num = nowMS, map[string][]byte{}, map[string]int64{}
 }
 
 func logLine(int32, string) {}
@@ -27,24 +28,48 @@ func nowMS() int64 {
 	return host.now
 }
 
-func random(b []byte) bool {
+func random(b []byte) int32 {
+	if len(b) > 256 {
+		return int32(ErrTooLarge)
+	}
 	clear(b)
-	return len(b) <= 256
+	return int32(len(b))
+}
+
+func keyCode(key string) int32 {
+	switch {
+	case key == "":
+		return int32(ErrInvalid)
+	case len(key) > 256:
+		return int32(ErrTooLarge)
+	}
+	return 0
 }
 
 func kvGet(key string) ([]byte, int32) {
 	host.mu.Lock()
 	defer host.mu.Unlock()
+	if code := keyCode(key); code < 0 {
+		return nil, code
+	}
 	b, ok := host.kv[key]
 	if !ok {
-		return nil, notFound
+		return nil, int32(ErrNotFound)
 	}
 	return b, 0
 }
 
-func kvSet(key string, value []byte, _ int64) int32 {
+func kvSet(key string, value []byte, ttlMS int64) int32 {
 	host.mu.Lock()
 	defer host.mu.Unlock()
+	switch code := keyCode(key); {
+	case code < 0:
+		return code
+	case len(value) > 64<<10:
+		return int32(ErrTooLarge)
+	case ttlMS < 0:
+		return int32(ErrInvalid)
+	}
 	host.kv[key] = append([]byte(nil), value...)
 	return 0
 }
@@ -55,5 +80,11 @@ func kvAdd(key string, delta, _ int64) int64 {
 	host.num[key] += delta
 	return host.num[key]
 }
+
+func httpFetch([]byte) ([]byte, int32) { return nil, int32(ErrDenied) }
+
+func secretReady(string) int32 { return 0 }
+
+func metric(string, float64) int32 { return int32(ErrDenied) }
 
 func cancelled() bool { return false }

@@ -1,33 +1,40 @@
 package sdk
 
-import (
-	"strings"
-
-	"github.com/weirgate/weir/sdk/wire"
-)
+import "github.com/weirgate/weir/sdk/wire"
 
 // Plugin is what a guest registers. Data fields go into the manifest as they are; a function that is set becomes a hook.
 type Plugin struct {
 	Name, Version              string
 	Summary, License, Homepage string
 
-	Providers []string      // globs: the providers that it speaks for; absent: all. For more than that, Matches
-	Matches   []wire.Match  // in place of Providers
-	Priority  int           // ABI-9
-	Needs     wire.Needs    // what rules and hooks see
-	ErrorText ErrorTextNeed // shorter than Needs.ErrorText
+	Providers []string // globs: the providers that it speaks for; absent: all. For more than that, Matches
+	Matches   []Match  // in place of Providers
+	Priority  int      // ABI-9
 
-	Entries     []wire.Provider // providers that it describes (ABI-2.2)
-	Plans       []wire.PlanRow  // static plans: the first that matches is used, and Plan is not called
-	Permissions wire.Permissions
-	Limits      wire.Limits
+	ErrorText     ErrorTextNeed // how much of an error's text rules and hooks see; absent: the first 4 KiB
+	Headers       []string      // headers of an answer that rules and hooks see, in small letters; globs
+	RequestFields []string      // paths of the request that OnRequest and Respond see: messages.-1.content
+	Needs         Needs         // the three above in one, for what they do not say
+
+	Entries      []ProviderEntry // providers that it describes (ABI-2.2)
+	Plans        []PlanRow       // static plans: the first that matches is used, and Plan is not called
+	Permissions  Permissions
+	Limits       Limits
+	ConfigSchema string // JSON Schema of the plugin's own configuration
 
 	Restate    Rules
 	Classify   Rules
-	OnRestate  func(*Failure) *Restatement            // when no rule decided; nil: keep the status
-	OnClassify func(*Failure) *Verdict                // when no rule decided; nil: no opinion
-	Plan       func(*PlanRequest) (*wire.Plan, error) // when no static plan matched; nil, nil: no plan
-	Respond    func(*Request) *Answer                 // for plans with Upstream "none"
+	OnRestate  func(*Failure) *Restatement // when no rule decided; nil: keep the status
+	OnClassify func(*Failure) *Verdict     // when no rule decided; nil: no opinion
+
+	Plan       func(*PlanRequest) *Plan // when no static plan matched; nil: no plan
+	OnRequest  func(*Request) *Edits    // for plans with HookRequest; nil: nothing more
+	OnResponse func(*Response) *Edits   // for plans with HookResponse; nil: nothing
+	OnEvent    func(*Event) Action      // for plans with HookEvents or HookStreams
+	OnEnd      func(*End)               // when a stream ends that OnEvent saw, with HookStreams
+	Respond    func(*Request) *Answer   // for plans with NoUpstream; nil: no answer
+
+	Configure func(*Config) error // once for each instance, before everything else; an error refuses the configuration
 
 	Examples Examples
 }
@@ -53,16 +60,41 @@ func Register(p Plugin) {
 	registered = &p
 }
 
-// Error is a refusal on purpose, which is no fault of the plugin: invalid_config, unsupported, missing_secret or internal
-// (ABI-1).
+// Error is a refusal on purpose, which is no fault of the plugin (ABI-1): the host logs it and does without the plugin's word.
 type Error struct{ Code, Message string }
+
+// The codes of an Error.
+const (
+	InvalidConfig = "invalid_config"
+	Unsupported   = "unsupported"
+	MissingSecret = "missing_secret"
+	Internal      = "internal"
+)
 
 // Error is code: message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
+// errorOf is err as the host reads it; code is for errors that are no *Error.
+func errorOf(err error, code string) *Error {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // package errors would be the larger part of many guests
+		return e
+	}
+	return &Error{Code: code, Message: err.Error()}
+}
+
+// write writes {"error": {...}}.
+func (e *Error) write(w *Writer) {
+	w.Object(func() {
+		w.Key("error").Object(func() {
+			w.Key("code").Text(e.Code)
+			w.Key("message").Text(e.Message)
+		})
+	})
+}
+
 func (p *Plugin) kinds() []string {
 	var kinds []string
-	if len(p.Entries) > 0 || len(p.Plans) > 0 || p.Plan != nil || p.Respond != nil {
+	if len(p.Entries)+len(p.Plans) > 0 || p.Plan != nil || p.Respond != nil || p.OnRequest != nil || p.OnResponse != nil || p.OnEvent != nil {
 		kinds = append(kinds, wire.KindExecutor)
 	}
 	if len(p.Restate) > 0 || p.OnRestate != nil {
@@ -74,22 +106,36 @@ func (p *Plugin) kinds() []string {
 	return kinds
 }
 
+// hooks lists what the host may call. Who sees events also hears of their end, so that Streams can forget.
 func (p *Plugin) hooks() []string {
 	var hooks []string
 	for _, h := range []struct {
-		name string
-		set  bool
-	}{{"plan", p.Plan != nil}, {"respond", p.Respond != nil}, {"restate", p.OnRestate != nil}, {"classify", p.OnClassify != nil}} {
+		op  wire.Op
+		set bool
+	}{
+		{wire.OpPlan, p.Plan != nil}, {wire.OpRequest, p.OnRequest != nil}, {wire.OpResponse, p.OnResponse != nil},
+		{wire.OpEvent, p.OnEvent != nil}, {wire.OpEnd, p.OnEvent != nil}, {wire.OpRespond, p.Respond != nil},
+		{wire.OpRestate, p.OnRestate != nil}, {wire.OpClassify, p.OnClassify != nil},
+	} {
 		if h.set {
-			hooks = append(hooks, h.name)
+			hooks = append(hooks, h.op.String())
 		}
 	}
 	return hooks
 }
 
-// describe is the manifest. It depends on nothing but p, so that two calls answer the same bytes.
-func (p *Plugin) describe() []byte {
-	w := &Writer{}
+func (p *Plugin) needs() Needs {
+	n := p.Needs
+	if p.ErrorText != "" {
+		n.ErrorText = string(p.ErrorText)
+	}
+	n.Headers = append(append([]string(nil), n.Headers...), p.Headers...)
+	n.RequestFields = append(append([]string(nil), n.RequestFields...), p.RequestFields...)
+	return n
+}
+
+// describe writes the manifest. It depends on nothing but p, so that two calls answer the same bytes.
+func (p *Plugin) describe(w *Writer) {
 	w.Object(func() {
 		w.Key("name").Text(p.Name)
 		w.Key("version").Text(p.Version)
@@ -100,15 +146,11 @@ func (p *Plugin) describe() []byte {
 		w.texts("kinds", p.kinds())
 		matches := p.Matches
 		if len(matches) == 0 && len(p.Providers) > 0 {
-			matches = []wire.Match{{Providers: p.Providers}}
+			matches = []Match{{Providers: p.Providers}}
 		}
 		list(w, "matches", matches, writeMatch)
 		w.int("priority", int64(p.Priority))
-		needs := p.Needs
-		if p.ErrorText != "" {
-			needs.ErrorText = string(p.ErrorText)
-		}
-		writeNeeds(w, needs)
+		writeNeeds(w, p.needs())
 		w.texts("hooks", p.hooks())
 		if len(p.Restate)+len(p.Classify) > 0 {
 			w.Key("rules").List(func() {
@@ -118,11 +160,13 @@ func (p *Plugin) describe() []byte {
 		}
 		list(w, "providers", p.Entries, writeProvider)
 		list(w, "plans", p.Plans, writePlanRow)
+		if p.ConfigSchema != "" {
+			w.Key("config_schema").Raw([]byte(p.ConfigSchema))
+		}
 		writePermissions(w, p.Permissions)
 		writeLimits(w, p.Limits)
 		list(w, "examples", p.Examples, func(w *Writer, x Example) { x.write(w, p.provider()) })
 	})
-	return w.Bytes()
 }
 
 // provider is the first provider that the plugin names without a wildcard.
@@ -132,11 +176,20 @@ func (p *Plugin) provider() string {
 		names = append(names, m.Providers...)
 	}
 	for _, n := range names {
-		if strings.IndexByte(n, '*') < 0 {
+		if !hasStar(n) {
 			return n
 		}
 	}
 	return ""
+}
+
+func hasStar(glob string) bool {
+	for i := range len(glob) {
+		if glob[i] == '*' {
+			return true
+		}
+	}
+	return false
 }
 
 func list[T any](w *Writer, name string, items []T, write func(*Writer, T)) {

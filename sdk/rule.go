@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -33,14 +32,16 @@ type Rule struct {
 
 	Reason        wire.Reason
 	Scope         wire.Scope
-	Fallback      bool // true: another target may be tried, also where the reason's default is no
-	NoFallback    bool // true: none may
-	Cooldown      time.Duration
-	Terminal      bool // needs Permissions.Terminate
+	Fallback      bool  // true: another target may be tried, also where the reason's default is no
+	NoFallback    bool  // true: none may
+	CooldownMS    int64 // a length of the author's choice
+	Terminal      bool  // needs Permissions.Terminate
 	SetStatus     wire.TerminalState
 	Exact         bool
 	RequestScoped bool
 	Message       string
+	Breaker       *bool // counts for the provider's breaker; nil: by reason, scope and status
+	Confidence    *int  // 0 to 100; nil: sure
 
 	RetryAfter *Reading // when to come back, as the answer says
 }
@@ -65,7 +66,7 @@ func Range(from, to int) Statuses { return Statuses{{from, to}} }
 // Condition is a test of a header or of a path in the body.
 type Condition struct {
 	name, equals, matches string
-	how                   byte // e equals, m matches, p present, a absent
+	how                   byte // e equals, m matches, p present, a absent, z list has zero
 }
 
 // Header is a condition on a header of the answer, which must stand in Needs.
@@ -95,6 +96,12 @@ func (c Condition) Absent() []Condition {
 	return []Condition{c}
 }
 
+// ListHasZero holds when the header is a list of NAME=VALUE with a value of 0.
+func (c Condition) ListHasZero() []Condition {
+	c.how = 'z'
+	return []Condition{c}
+}
+
 func (c Condition) write(w *Writer, nameKey, presentKey string) {
 	w.Object(func() {
 		w.Key(nameKey).Text(c.name)
@@ -103,6 +110,8 @@ func (c Condition) write(w *Writer, nameKey, presentKey string) {
 			w.Key("equals").Text(c.equals)
 		case 'm':
 			w.Key("matches").Text(c.matches)
+		case 'z':
+			w.Key("list_has_zero").Bool(true)
 		default:
 			w.Key(presentKey).Bool(c.how == 'p')
 		}
@@ -126,11 +135,14 @@ const (
 	Countdown    Unit = "countdown"
 )
 
+// NextMidnight is no time in the answer but the next midnight of a zone: "Asia/Shanghai", "UTC".
+func NextMidnight(zone string) Unit { return Unit("next_midnight:" + zone) }
+
 // Reading says where a time stands in an answer.
 type Reading struct {
 	from, match string
 	unit        Unit
-	fixed       time.Duration
+	fixedMS     int64
 	required    bool
 }
 
@@ -148,8 +160,8 @@ func FromJSON(path string, unit Unit) *Reading { return &Reading{from: "json:" +
 // FromHint takes the host's own reading of the answer.
 func FromHint() *Reading { return &Reading{from: "hint"} }
 
-// After is a fixed length.
-func After(d time.Duration) *Reading { return &Reading{fixed: d} }
+// After is a fixed length, in milliseconds.
+func After(ms int64) *Reading { return &Reading{fixedMS: ms} }
 
 // Required makes the rule hold only when there is a readable time.
 func (r Reading) Required() *Reading {
@@ -158,8 +170,8 @@ func (r Reading) Required() *Reading {
 }
 
 func (r *Reading) write(w *Writer) {
-	if r.fixed > 0 {
-		w.Text(r.fixed.String())
+	if r.fixedMS > 0 {
+		w.milliseconds(r.fixedMS)
 		return
 	}
 	w.Object(func() {
@@ -250,14 +262,20 @@ func (r *Rule) then(w *Writer) {
 	if r.Fallback || r.NoFallback {
 		w.Key("fallback").Bool(r.Fallback)
 	}
-	if r.Cooldown > 0 {
-		w.Key("cooldown").Text(r.Cooldown.String())
+	if r.CooldownMS > 0 {
+		w.Key("cooldown").milliseconds(r.CooldownMS)
 	}
 	w.bool("terminal", r.Terminal)
 	w.text("set_status", string(r.SetStatus))
 	w.bool("exact", r.Exact)
 	w.bool("request_scoped", r.RequestScoped)
 	w.text("message", r.Message)
+	if r.Breaker != nil {
+		w.Key("count_for_breaker").Bool(*r.Breaker)
+	}
+	if r.Confidence != nil {
+		w.Key("confidence").Int(int64(*r.Confidence))
+	}
 	if r.RetryAfter != nil {
 		w.Key("retry_after")
 		r.RetryAfter.write(w)

@@ -3,24 +3,25 @@
 package sdk
 
 import (
-	"strconv"
-	"strings"
+	"encoding/json"
+
+	"github.com/weirgate/weir/sdk/internal/examples"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // TB is what RunExamples needs of a *testing.T.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
-	Logf(format string, args ...any)
 }
 
-// RunExamples runs the examples of the registered plugin that its own functions answer, as the host does: fixed time,
-// random 0, empty kv. Examples that the rule table decides need the host's matcher and are run by the gateway when it loads
-// the plugin; their number is logged.
+// RunExamples runs the examples of the registered plugin as the gateway does when it loads the plugin, but without building
+// a guest: rule tables and static plans by the gateway's own matcher, then the plugin's functions, with the time of the
+// example, random 0 and an empty kv. Rules that the gateway would refuse fail the test.
 func RunExamples(t TB) {
 	t.Helper()
 	if registered == nil {
-		t.Errorf("no plugin is registered")
+		t.Errorf("no plugin is registered; call sdk.Register in init")
 		return
 	}
 	registered.run(t)
@@ -28,80 +29,36 @@ func RunExamples(t TB) {
 
 func (p *Plugin) run(t TB) {
 	t.Helper()
-	byRules := 0
+	w := &Writer{}
+	p.describe(w)
+	var m wire.Manifest
+	if err := json.Unmarshal(w.Bytes(), &m); err != nil {
+		t.Errorf("the manifest cannot be read: %v", err)
+		return
+	}
+	set, err := examples.New(&m, p.ask)
+	if err != nil {
+		t.Errorf("%v", err)
+		return
+	}
 	for i := range p.Examples {
-		x := &p.Examples[i]
-		op, in := x.input()
-		if op == 0 {
-			t.Errorf("example %d %s has no input", i, x.Name)
+		if op, _ := p.Examples[i].input(); op == 0 {
+			t.Errorf("example %s has no input", set.Name(i))
 			continue
 		}
-		if !p.answers(x) {
-			byRules++
-			continue
+		if err := set.Run(i); err != nil {
+			t.Errorf("example %s: %v", set.Name(i), err)
 		}
-		resetHost(x.NowMS)
-		got := Parse(p.call(op, in.json(x.NowMS, p.provider())))
-		if where := differs("", Parse(x.Want.json()), got); where != "" {
-			t.Errorf("example %d %s: %s of %s", i, x.Name, where, got.Raw())
-		}
-	}
-	if byRules > 0 {
-		t.Logf("%d examples are for tables and run when the gateway loads the plugin", byRules)
 	}
 }
 
-// answers says whether a function of the plugin, and not a table, answers the example.
-func (p *Plugin) answers(x *Example) bool {
-	switch {
-	case x.Restate != nil:
-		return p.OnRestate != nil && len(p.Restate) == 0
-	case x.Classify != nil:
-		return p.OnClassify != nil && len(p.Classify) == 0
-	case x.Plan != nil:
-		return p.Plan != nil && len(p.Plans) == 0
+// ask answers as a fresh instance of the guest would: configured, with an empty kv.
+func (p *Plugin) ask(op wire.Op, input []byte, nowMS int64) ([]byte, error) {
+	ResetHost(nowMS)
+	m := &machine{plugin: p}
+	if out := m.call(wire.OpConfigure, []byte(`{"config":{},"granted":{}}`)); out != nil {
+		e := Parse(out).Member("error")
+		return nil, &Error{text(e, "code"), text(e, "message")}
 	}
-	return p.Respond != nil
-}
-
-// differs says where got does not hold what want names; empty: nowhere.
-func differs(path string, want, got Value) string {
-	if want.Exists() && want.raw[0] == '{' {
-		where := ""
-		want.Each(func(key string, item Value) bool {
-			where = differs(strings.TrimPrefix(path+"."+key, "."), item, got.Member(key))
-			return where == ""
-		})
-		return where
-	}
-	if want.Exists() && want.raw[0] == '[' {
-		return differsList(path, want, got)
-	}
-	if string(want.raw) == "null" && !got.Exists() || string(want.raw) == string(got.raw) {
-		return ""
-	}
-	a, isText := want.Text()
-	if b, ok := got.Text(); isText && ok && a == b {
-		return ""
-	}
-	return path + " is not " + string(want.raw)
-}
-
-// differsList compares lists of one length item by item.
-func differsList(path string, want, got Value) string {
-	count := func(v Value) (n int) {
-		v.Each(func(string, Value) bool { n++; return true })
-		return n
-	}
-	n := count(want)
-	if !got.Exists() || got.raw[0] != '[' || n != count(got) {
-		return path + " is not a list of " + strconv.Itoa(n)
-	}
-	for i := range n {
-		at := strconv.Itoa(i)
-		if where := differs(path+"."+at, want.Get(at), got.Get(at)); where != "" {
-			return where
-		}
-	}
-	return ""
+	return m.call(op, input), nil
 }

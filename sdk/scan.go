@@ -23,6 +23,8 @@ func Parse(b []byte) Value {
 // Exists says whether there is a value; null is one.
 func (v Value) Exists() bool { return len(v.raw) > 0 }
 
+func (v Value) isObject() bool { return len(v.raw) > 0 && v.raw[0] == '{' }
+
 // Raw is the JSON text; nil when there is no value.
 func (v Value) Raw() []byte { return v.raw }
 
@@ -30,35 +32,135 @@ func (v Value) Raw() []byte { return v.raw }
 // as \. there.
 func (v Value) Get(path string) Value {
 	for path != "" && v.Exists() {
-		var name []byte
-		for path != "" && path[0] != '.' {
-			if path[0] == '\\' && len(path) > 1 {
-				path = path[1:]
-			}
-			name, path = append(name, path[0]), path[1:]
-		}
-		if path != "" {
-			path = path[1:]
-		}
-		v = v.step(string(name))
+		var name string
+		name, path = segment(path)
+		v = v.step(name)
 	}
 	return v
 }
 
+// segment cuts the first name off a path.
+func segment(path string) (name, rest string) {
+	for i := range len(path) {
+		switch path[i] {
+		case '.':
+			return path[:i], path[i+1:]
+		case '\\':
+			return escapedSegment(path)
+		}
+	}
+	return path, ""
+}
+
+func escapedSegment(path string) (string, string) {
+	var name []byte
+	for path != "" && path[0] != '.' {
+		if path[0] == '\\' && len(path) > 1 {
+			path = path[1:]
+		}
+		name, path = append(name, path[0]), path[1:]
+	}
+	if path != "" {
+		path = path[1:]
+	}
+	return string(name), path
+}
+
+// step is the member of that name, or the item of that number. It looks at the bytes as they lie: v was checked when it was
+// parsed.
 func (v Value) step(name string) Value {
-	found := Value{}
-	number := 0
-	v.Each(func(key string, item Value) bool {
-		if v.raw[0] == '[' {
-			key = strconv.Itoa(number)
-			number++
+	if len(v.raw) == 0 || v.raw[0] != '{' && v.raw[0] != '[' {
+		return Value{}
+	}
+	object := v.raw[0] == '{'
+	item := itemNumber(name)
+	if !object && item < 0 {
+		return Value{}
+	}
+	for i := space(v.raw, 1); i < len(v.raw) && v.raw[i] != '}' && v.raw[i] != ']'; i = space(v.raw, i) {
+		if v.raw[i] == ',' {
+			i = space(v.raw, i+1)
 		}
-		if key == name {
-			found = item
+		found := item == 0
+		item--
+		if object {
+			end := skipText(v.raw, i+1)
+			if end < 0 {
+				return Value{}
+			}
+			found = named(v.raw[i:end], name)
+			i = space(v.raw, space(v.raw, end)+1)
 		}
-		return key != name
-	})
-	return found
+		end := pass(v.raw, i)
+		if end < 0 {
+			return Value{}
+		}
+		if found {
+			return Value{v.raw[i:end]}
+		}
+		i = end
+	}
+	return Value{}
+}
+
+// named says whether a member's name, with its quotes, is that name.
+func named(quoted []byte, name string) bool {
+	for _, c := range quoted {
+		if c == '\\' {
+			s, _ := Value{quoted}.Text()
+			return s == name
+		}
+	}
+	return string(quoted[1:len(quoted)-1]) == name
+}
+
+// itemNumber is the number that name writes, -1 when it writes none.
+func itemNumber(name string) int {
+	if name == "" || len(name) > 7 || name[0] == '0' && len(name) > 1 {
+		return -1
+	}
+	n := 0
+	for i := range len(name) {
+		if name[i] < '0' || name[i] > '9' {
+			return -1
+		}
+		n = n*10 + int(name[i]-'0')
+	}
+	return n
+}
+
+// pass is skip for what was parsed before: it counts brackets and looks at nothing else.
+func pass(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	if b[i] == '"' {
+		return skipText(b, i+1)
+	}
+	for depth := 0; i < len(b); {
+		switch b[i] {
+		case '"':
+			if i = skipText(b, i+1); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // the end of a word or number that was last
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return -1
 }
 
 // Member returns the member of that exact name; dots and digits in it have no meaning.

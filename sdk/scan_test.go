@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,7 +52,9 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v := Parse(b)
 		if !json.Valid(b) {
-			v.Get("a.0.b") // must not crash
+			v.Get("a.0.b") // must not crash, nor an event that is no JSON
+			(&Event{Data: b}).JSON("a.0.b")
+			(&Event{Data: b}).JSON("0.a").Text()
 			v.Each(func(_ string, item Value) bool { item.Text(); return true })
 			return
 		}
@@ -61,13 +64,29 @@ func FuzzScan(f *testing.F) {
 		if !json.Valid(v.Raw()) || !bytes.Equal(bytes.TrimSpace(b), v.Raw()) {
 			t.Fatalf("%q reads as %q", b, v.Raw())
 		}
+		if v.Raw()[0] == '[' {
+			n := 0
+			v.Each(func(_ string, item Value) bool {
+				if at := v.Get(strconv.Itoa(n)); !bytes.Equal(at.Raw(), item.Raw()) {
+					t.Fatalf("item %d of %q: %q by Get, %q by Each", n, b, at.Raw(), item.Raw())
+				}
+				n++
+				return true
+			})
+		}
 		var want any
 		if json.Unmarshal(b, &want) != nil {
 			return
 		}
 		if m, ok := want.(map[string]any); ok {
 			seen := map[string]Value{}
-			v.Each(func(key string, item Value) bool { seen[key] = item; return true })
+			v.Each(func(key string, item Value) bool {
+				if _, twice := seen[key]; !twice && !bytes.Equal(v.Member(key).Raw(), item.Raw()) {
+					t.Fatalf("%q of %q: %q by Member, %q by Each", key, b, v.Member(key).Raw(), item.Raw())
+				}
+				seen[key] = item
+				return true
+			})
 			for k, w := range m {
 				var got any
 				if k == strings.ToValidUTF8(k, "?") && !strings.ContainsRune(k, '\ufffd') {
@@ -110,5 +129,16 @@ func TestWriter(t *testing.T) {
 	})
 	if got, want := string(w.Bytes()), `{"a":-1,"b":[true,null,{},1.5],"c":{"d":2},"e":["x","y"]}`; got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	doc := []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"large","choices":[{"index":0,"delta":{"content":"hello world, this is one of many"},"finish_reason":null}]}`)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if v := Parse(doc).Get("choices.0.delta.content"); !v.Exists() {
+			b.Fatal("nothing")
+		}
 	}
 }

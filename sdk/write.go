@@ -14,6 +14,9 @@ type Writer struct {
 // Bytes is what was written so far.
 func (w *Writer) Bytes() []byte { return w.b }
 
+// reset empties w and keeps its room.
+func (w *Writer) reset() { w.b, w.comma = w.b[:0], false }
+
 func (w *Writer) next() {
 	if w.comma {
 		w.b = append(w.b, ',')
@@ -45,6 +48,15 @@ func (w *Writer) Key(name string) *Writer {
 func (w *Writer) Int(n int64) {
 	w.next()
 	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+// milliseconds writes a length as tables have it: 60s, 1500ms.
+func (w *Writer) milliseconds(ms int64) {
+	unit := "ms"
+	if ms%1000 == 0 {
+		ms, unit = ms/1000, "s"
+	}
+	w.Text(strconv.FormatInt(ms, 10) + unit)
 }
 
 // Float writes a number.
@@ -93,6 +105,37 @@ func (w *Writer) Text(s string) {
 		i++
 	}
 	w.b = append(w.b, '"')
+}
+
+// any writes a value of one of the types that it names; false: it is of another.
+func (w *Writer) any(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		w.Raw(nil)
+	case bool:
+		w.Bool(v)
+	case string:
+		w.Text(v)
+	case int:
+		w.Int(int64(v))
+	case int64:
+		w.Int(v)
+	case float64:
+		w.Float(v)
+	case []string:
+		w.List(func() {
+			for _, s := range v {
+				w.Text(s)
+			}
+		})
+	case Raw:
+		w.Raw(v)
+	case Value:
+		w.Raw(v.Raw())
+	default:
+		return false
+	}
+	return true
 }
 
 // The members below are left out when they are empty, as in most documents of the ABI.

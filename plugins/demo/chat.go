@@ -66,7 +66,7 @@ type reply struct {
 // echo says the last user text again; a stream's first word comes after first milliseconds, the others after between.
 func echo(r *sdk.Request, first, between int64) *sdk.Answer {
 	var id [8]byte
-	sdk.Random(id[:])
+	_ = sdk.Random(id[:]) // 8 bytes are never refused
 	text := lastText(r)
 	p := reply{
 		id: "chatcmpl-demo-" + hexText(id[:]), model: r.UpstreamModel, text: text, created: r.NowMS / 1000,

@@ -7,7 +7,7 @@ import (
 const misstated = `{"error":{"message":"用户额度不足","type":"new_api_error"}}`
 
 func ask(model, connection string) *sdk.Input {
-	return sdk.Ask(provider, model).On(connection).
+	return sdk.Req(provider, model).On(connection).
 		Field("messages.-1.role", `"user"`).Field("messages.-1.content", `"hello world"`)
 }
 

@@ -35,7 +35,7 @@ func respond(r *sdk.Request) *sdk.Answer {
 
 // flaky fails every odd call, counted over both connections.
 func flaky(r *sdk.Request) *sdk.Answer {
-	if n, ok := sdk.KV.Add("flaky", 1, 0); !ok || n%2 == 1 {
+	if n, err := sdk.KVAdd("flaky", 1, 0); err != nil || n%2 == 1 {
 		return failure(503, "this call fails, the next one does not", "server_error", "", nil)
 	}
 	return echo(r, 0, 0)
@@ -45,15 +45,15 @@ func flaky(r *sdk.Request) *sdk.Answer {
 // time: the end is kept beside the counter and dies with it.
 func limited(r *sdk.Request) *sdk.Answer {
 	now := sdk.NowMS()
-	n, ok := sdk.KV.Add("limited:"+r.ConnectionID, 1, window)
+	n, err := sdk.KVAdd("limited:"+r.ConnectionID, 1, window)
 	if n == 1 {
-		sdk.KV.Set("limited-end:"+r.ConnectionID, []byte(strconv.FormatInt(now+window, 10)), window)
+		_ = sdk.KVSet("limited-end:"+r.ConnectionID, []byte(strconv.FormatInt(now+window, 10)), window) // then the end is a guess
 	}
-	if ok && n <= perWindow {
+	if err == nil && n <= perWindow {
 		return echo(r, 0, 0)
 	}
 	end := now + window
-	if b, ok := sdk.KV.Get("limited-end:" + r.ConnectionID); ok {
+	if b, err := sdk.KVGet("limited-end:" + r.ConnectionID); err == nil {
 		if at, err := strconv.ParseInt(string(b), 10, 64); err == nil && at > now {
 			end = at
 		}

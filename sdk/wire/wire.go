@@ -3,8 +3,6 @@
 // decoding of JSON, no I/O, and no import that a sandboxed guest would have to pay for.
 package wire
 
-import "time"
-
 // Raw is a JSON value kept as it came. Its methods make encoding/json treat it so without importing it here.
 type Raw []byte
 
@@ -139,18 +137,6 @@ type ErrorFacts struct {
 	TextBytes     int    `json:"text_bytes"`
 }
 
-// Restatement is the true status of a misleading answer (ABI-4, RST-3).
-type Restatement struct {
-	Status     int           `json:"status"`
-	Code       string        `json:"code,omitempty"`
-	Note       string        `json:"note,omitempty"`
-	RetryAfter time.Duration `json:"-"` // told to the client only (RST-6)
-	Keep       bool          `json:"-"` // the rule stops the search and changes nothing
-	Plugin     string        `json:"-"`
-	Rule       string        `json:"-"`
-	Digest     string        `json:"-"` // of the plugin version that decided (ABI-9)
-}
-
 // TerminalState is a connection state that time does not heal (COOL-50).
 type TerminalState string
 
@@ -160,32 +146,3 @@ const (
 	Expired          TerminalState = "expired"
 	CreditsExhausted TerminalState = "credits_exhausted"
 )
-
-// Verdict is the meaning of a failed answer, complete: what a rule or hook left out was filled from the reason (ABI-4).
-type Verdict struct {
-	Reason        Reason
-	Scope         Scope
-	Fallback      bool
-	Breaker       bool          // count_for_breaker
-	Terminal      bool          // only with scope connection
-	SetStatus     TerminalState // with Terminal
-	RetryAfter    time.Duration // what the answer said; 0: nothing
-	Hinted        bool          // RetryAfter was said by the answer or by a rule that read it
-	HintSource    string        // which header, field or text gave RetryAfter (COOL-6)
-	Cooldown      time.Duration // a length that the rule's author chose; 0: none
-	Exact         bool          // this model only; Cooldown as given (LOCK-25)
-	RequestScoped bool          // COOL-45
-	Message       string        // shown to the client in place of the upstream's text
-	Confidence    int
-	Plugin        string
-	Rule          string
-	Digest        string
-}
-
-// Evidence names who decided, as plugin/rule.
-func (v Verdict) Evidence() string {
-	if v.Rule == "" {
-		return v.Plugin
-	}
-	return v.Plugin + "/" + v.Rule
-}
