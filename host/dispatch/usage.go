@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -17,13 +18,28 @@ func (a *attempt) readUsage(b []byte, whole bool) {
 
 func (a *attempt) noteUsage(b []byte) {
 	u := a.prep.Usage
-	in, out := number(b, u.InputTokens), number(b, u.OutputTokens)
+	in, out := stated(b, u.InputTokens), stated(b, u.OutputTokens)
 	if in >= 0 {
 		a.r.t.Usage.Input = in
 	}
 	if out >= 0 {
 		a.r.t.Usage.Output = out
 	}
+}
+
+// stated is the number at path. Answers state their usage behind the text, so it is looked for from the end first: a walk
+// through a long answer costs more than all gates.
+func stated(b []byte, path string) int64 {
+	if head, rest, ok := strings.Cut(path, "."); ok {
+		if i := bytes.LastIndex(b, []byte(`"`+head+`"`)); i >= 0 {
+			if v := member(b[i:], []byte(head+`"`)); len(v) > 0 && v[0] == '{' {
+				if n := number(v, rest); n >= 0 {
+					return n
+				}
+			}
+		}
+	}
+	return number(b, path)
 }
 
 func number(b []byte, path string) int64 {
