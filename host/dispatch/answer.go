@@ -50,6 +50,9 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 			f.RetryAfter = l.reply.clientWait
 		}
 	}
+	if f.Status == http.StatusTooManyRequests && f.RetryAfter == 0 {
+		f.RetryAfter = r.ready(l.target) // clients that find no time on a 429 give up, or come back at once
+	}
 	switch v.Reason {
 	case wire.AuthError, wire.ReasonBanned, wire.ReasonExpired: // INF-38
 		f.Status, f.Type, f.Code, f.RetryAfter = http.StatusBadGateway, "server_error", "upstream_auth", 0
@@ -63,6 +66,15 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 		f.Message += fmt.Sprintf(" (try again in %s)", inWords(f.RetryAfter))
 	}
 	return f
+}
+
+// ready is when the gateway itself would ask t again: how long its connection is out, at least a second.
+func (r *run) ready(t catalog.Target) time.Duration {
+	at := resilience.Moment{Now: r.d.Now(), Catalog: r.c.Catalog}
+	if refusal := r.d.Ladder.Peek(at, t); refusal != nil && !refusal.RetryAt.IsZero() {
+		return max(refusal.RetryAt.Sub(at.Now), time.Second)
+	}
+	return time.Second
 }
 
 // others names up to five targets and their statuses, for a combo that tried more than one (CMB-50).

@@ -106,6 +106,16 @@ func TestWhoGetsARetryWindow(t *testing.T) {
 	}
 }
 
+// INF-40: a 429 always states a time; without the upstream's it is that of the connection.
+func TestLimitWithoutATime(t *testing.T) {
+	b := newBench(t).with("a", fails(429, `{"error":{"message":"x"}}`))
+	_, trail := b.do(b.direct(), false)
+	_, next := b.do(b.direct(), false)
+	if got := trail.Failure.RetryAfter; got < time.Second || got != next.Failure.RetryAfter {
+		t.Errorf("%s, then %s", got, next.Failure.RetryAfter)
+	}
+}
+
 // RST-10: an answer without a body is never restated, but statuses that clients do not know are read by the host.
 func TestHostReading(t *testing.T) {
 	b := newBench(t).rules(`[{"id":"r","status":[403],"then":{"restate_status":429}}]`).with("a", fails(403, ""))
