@@ -2,6 +2,7 @@ package manage
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/weirgate/weir/host/plugin"
 )
@@ -62,8 +63,24 @@ func (s *Server) pluginStatus() pluginStatus {
 			a.Active++
 		}
 		if one.Fault != nil { // also while an older version is active
-			a.Rejected = append(a.Rejected, rejectedPlugin{one.Name, one.Fault.Step, one.Fault.Message})
+			a.Rejected = append(a.Rejected, rejected(one))
 		}
 	}
 	return a
+}
+
+// rejected says where in the file the fault is, as far as that is known. A file that cannot be read as a plugin has no name.
+func rejected(one plugin.Status) rejectedPlugin {
+	f := one.Fault
+	r := rejectedPlugin{one.Name, f.Step, f.Message}
+	if r.Name == "" {
+		r.Name = f.File
+	}
+	switch {
+	case f.Line > 0:
+		r.Reason = fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
+	case f.File != "":
+		r.Reason = f.File + ": " + f.Message
+	}
+	return r
 }
