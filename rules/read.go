@@ -2,6 +2,7 @@ package rules
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weirgate/weir/rules/hint"
 	"github.com/weirgate/weir/rules/internal/scan"
@@ -26,7 +27,11 @@ func Read(r *Reply) {
 		body = body[:MaxText]
 	}
 	r.BodyBytes = max(r.BodyBytes, len(r.Body))
-	text := strings.TrimPrefix(strings.ToValidUTF8(string(body), "\uFFFD"), "\uFEFF")
+	text := string(body)
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	text = strings.TrimPrefix(text, "\uFEFF")
 	f := Facts{Text: text}
 	if r.Source == wire.SourceTransport || r.Original == 0 && r.Status == 0 {
 		if f.Message = short(strings.TrimSpace(text), maxFactMessage); f.Message == "" {
@@ -99,14 +104,17 @@ func frames(text string) []tree.Value {
 	values := []tree.Value{}
 	var data []string
 	flush := func() {
-		if len(data) > 0 && len(values) < maxFrames {
+		if len(data) > 0 {
 			if v, _, _ := tree.Parse(strings.Join(data, "\n")); v.Kind == tree.Object || v.Kind == tree.Array {
 				values = append(values, v)
 			}
 		}
-		data = nil
+		data = data[:0]
 	}
 	for line := range strings.SplitSeq(text, "\n") {
+		if len(values) == maxFrames {
+			break
+		}
 		line = strings.TrimSuffix(line, "\r")
 		if line == "" {
 			flush()
@@ -115,7 +123,7 @@ func frames(text string) []tree.Value {
 			data = append(data, strings.TrimPrefix(d, " "))
 		}
 	}
-	flush()
+	flush() // of a stream that was cut off; nothing when all were read
 	if len(values) == 0 {
 		return nil
 	}
@@ -151,7 +159,14 @@ func decoded(values []tree.Value) string {
 // inside returns the JSON object or array that a string holds, alone or after some words: relays wrap the answer of
 // their own upstream that way.
 func inside(s string) (tree.Value, bool) {
-	at := strings.IndexAny(s, "{[")
+	at := strings.IndexByte(s, '{')
+	before := s
+	if at >= 0 {
+		before = s[:at]
+	}
+	if list := strings.IndexByte(before, '['); list >= 0 {
+		at = list
+	}
 	if at < 0 || len(s)-at < 4 {
 		return tree.Value{}, false
 	}
@@ -165,20 +180,22 @@ func plain(text string) string {
 	if !strings.HasPrefix(text, "<") {
 		return text
 	}
-	low := strings.ToLower(text)
-	if len(low) != len(text) {
-		low = text
+	const tag = "<title>"
+	for at := 0; ; at++ {
+		next := strings.IndexByte(text[at:], tag[0])
+		if next < 0 || len(text)-at-next < len(tag) {
+			return ""
+		}
+		if at += next; strings.EqualFold(text[at:at+len(tag)], tag) {
+			text = text[at+len(tag):]
+			break
+		}
 	}
-	start := strings.Index(low, "<title>")
-	if start < 0 {
-		return ""
-	}
-	start += len("<title>")
-	end := strings.Index(low[start:], "<")
+	end := strings.IndexByte(text, '<')
 	if end < 0 {
 		return ""
 	}
-	return strings.Join(strings.Fields(text[start:start+end]), " ")
+	return strings.Join(strings.Fields(text[:end]), " ")
 }
 
 // transportCode reads the transport code of ABI-4 from the words of an error.

@@ -41,11 +41,24 @@ func western(s string) string {
 	if utf8.ValidString(s) && !mayHaveDigits(s) {
 		return s
 	}
-	b := make([]byte, 0, len(s)+utf8.UTFMax)
-	for _, r := range s {
-		b = utf8.AppendRune(b, westernDigit(r))
+	var b strings.Builder
+	b.Grow(len(s) + utf8.UTFMax)
+	copied := 0
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if w := westernDigit(r); w != r || size == 1 {
+			b.WriteString(s[copied:i])
+			b.WriteRune(w)
+			copied = i + size
+		}
+		i += size
 	}
-	return string(b)
+	b.WriteString(s[copied:])
+	return b.String()
 }
 
 // mayHaveDigits looks for the first bytes of the digits that are not 0 to 9.
@@ -109,8 +122,8 @@ func lowerRune(r rune) rune {
 	switch {
 	case 0x0590 <= r && r < 0x10A0 || 0x2E80 <= r && r < 0xA640 || 0xAC00 <= r && r < 0xD800:
 		return r // Hebrew to Burmese, Chinese, Japanese, Korean: no cases
-	case 0x0430 <= r && r < 0x0460:
-		return r // Russian in lower case
+	case 0x0430 <= r && r < 0x0460 || r == utf8.RuneError:
+		return r // Russian in lower case; what was no character
 	}
 	if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {
 		return l

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxDepth  = 32
-	maxValues = 8192
+	maxValues = 4096
 )
 
 // Kind is the type of a Value.
