@@ -115,19 +115,28 @@ func (h *Host) leave(ctx context.Context) {
 	}
 }
 
+// closing is how long each part may take to close. It does not depend on the time that the caller of Stop gave, since what was
+// acknowledged must reach the store also after a grace that ran out.
+const closing = 10 * time.Second
+
 // close ends what assemble began, in the opposite order; parts that never came up are left out.
 func (h *Host) close(ctx context.Context) error {
 	h.end()
-	var errs []error
 	h.jobs.Wait()
 	if h.client != nil {
 		h.client.Close()
 	}
+	var errs []error
+	part := func(close func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		defer cancel()
+		errs = append(errs, close(ctx))
+	}
 	if h.plugins != nil {
-		errs = append(errs, h.plugins.Close(ctx))
+		part(h.plugins.Close)
 	}
 	if h.record != nil {
-		errs = append(errs, h.record.Stop(ctx))
+		part(h.record.Stop)
 	}
 	if h.store != nil && h.ownStore {
 		errs = append(errs, h.store.Close())
