@@ -12,7 +12,7 @@ type phase int32
 
 const (
 	phaseHead  phase = iota // the answer's head
-	phaseEvent              // the first useful event of a stream
+	phaseEvent              // the first useful event of a stream, or first byte of a plain answer
 	phaseBody               // the rest of a plain answer
 	phaseIdle               // the next bytes of a stream
 	phaseTotal              // the hard deadline of the attempt (STM-2)

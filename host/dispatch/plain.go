@@ -24,10 +24,9 @@ var holdPool = sync.Pool{New: func() any { return new([holdBytes]byte) }}
 
 // plain answers with one document. What fits into the hold is complete before the commit.
 func (a *attempt) plain(ctx, actx context.Context) step {
-	a.clock.limit(phaseBody, a.r.c.Catalog.Settings.BodyTimeout)
 	hold := holdPool.Get().(*[holdBytes]byte)
 	defer holdPool.Put(hold)
-	n, err := fill(a.resp.Body, hold[:])
+	n, err := a.beginning(hold[:])
 	whole := err == io.EOF
 	if err != nil && !whole {
 		return a.noAnswer(ctx, actx, err)
@@ -57,6 +56,23 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 		return a.copyRest(ctx, actx, hold[:])
 	}
 	return stepDone
+}
+
+// beginning fills b: the first byte comes within the route's limit for an answer to begin, since a head alone is no answer, and
+// the rest within the body's (CMB-15, CMB-26).
+func (a *attempt) beginning(b []byte) (n int, err error) {
+	if limit := smallest(a.firstContent(), a.targetTimeout()); limit > 0 {
+		a.clock.limit(phaseEvent, max(limit-a.firstAt.Sub(a.began), 1))
+		for n == 0 && err == nil {
+			n, err = a.resp.Body.Read(b)
+		}
+	}
+	a.clock.limit(phaseBody, a.r.c.Catalog.Settings.BodyTimeout)
+	if err != nil {
+		return n, err
+	}
+	more, err := fill(a.resp.Body, b[n:])
+	return n + more, err
 }
 
 // fill reads until b is full or the reader ends. Unlike io.ReadFull it leaves the reader's word as it is: io.EOF is a whole

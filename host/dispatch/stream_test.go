@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirgate/weir/host/settings"
 )
 
 const (
@@ -116,6 +118,39 @@ func TestSilentStreams(t *testing.T) {
 	_, trail = late.do(late.direct(), true)
 	if trail.Failure == nil || trail.Failure.Status != 504 || trail.Failure.Code != "STREAM_READINESS_TIMEOUT" {
 		t.Errorf("%+v", trail.Failure)
+	}
+}
+
+// CMB-15, CMB-26: a head without a word of an answer has not begun; the start timeout of the route goes to the next connection.
+// What has begun may take its time.
+func TestSilentPlainAnswers(t *testing.T) {
+	silent := func(first string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, first)
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(200 * time.Millisecond):
+				answers(w, r)
+			}
+		}
+	}
+	for name, set := range map[string]func(*settings.RouteDefaults){
+		"target":        func(d *settings.RouteDefaults) { d.TargetTimeout = 50 * time.Millisecond },
+		"first content": func(d *settings.RouteDefaults) { d.FirstContentTimeout = 50 * time.Millisecond },
+	} {
+		b := newBench(t).with("a", silent("")).with("b", answers)
+		set(&b.snap.Settings.RouteDefaults)
+		c, trail := b.do(b.direct(), false)
+		if c.status != 200 || len(trail.Attempts) != 2 || trail.Attempts[0].Status != 504 || len(b.events) != 1 {
+			t.Errorf("%s: %d %+v", name, c.status, trail.Attempts)
+		}
+		slow := newBench(t).with("a", silent(" "))
+		set(&slow.snap.Settings.RouteDefaults)
+		if c, trail := slow.do(slow.direct(), false); c.status != 200 || len(trail.Attempts) != 1 {
+			t.Errorf("%s: an answer that has begun was cut: %d %+v", name, c.status, trail.Attempts)
+		}
 	}
 }
 

@@ -144,11 +144,14 @@ func drop(w http.ResponseWriter) {
 // hangs takes the request and says nothing.
 func hangs(_ http.ResponseWriter, r *http.Request, _ bool) { <-r.Context().Done() }
 
-// stalls begins a stream, sends comments, and then says nothing; a plain request hangs.
+// stalls answers with a good head, or a comment of a stream, and then says nothing.
 func stalls(w http.ResponseWriter, r *http.Request, stream bool) {
 	if stream {
 		w.Header().Set("Content-Type", "text/event-stream")
 		send(w, ": working on it")
+	} else {
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush() // as in send
 	}
 	<-r.Context().Done()
 }
