@@ -22,15 +22,15 @@ func tabled(params, results string, parts ...any) []byte {
 func TestChargesABI7(t *testing.T) {
 	n := cat(opLocalGet, 0)
 	zero := i32c(0)
-	fill := tabled(i, "", zero, zero, n, opMisc, miscMemoryFill, 0)
-	copies := tabled(i, "", zero, zero, n, opMisc, miscMemoryCopy, 0, 0)
-	init := tabled(i, "", zero, zero, n, opMisc, miscMemoryInit, 0, 0)
-	tableFill := tabled(i, "", zero, opRefNull, typeFunc, n, opMisc, miscTableFill, 0)
-	tableCopy := tabled(i, "", zero, zero, n, opMisc, miscTableCopy, 0, 0)
-	tableInit := tabled(i, "", zero, zero, n, opMisc, miscTableInit, 1, 0)
-	grow := tabled(i, i, n, opMemoryGrow, 0)
-	tableGrow := tabled(i, i, opRefNull, typeFunc, n, opMisc, miscTableGrow, 0)
-	loop := tabled(i, "", opLoop, typeEmpty, n, i32c(1), 0x6b, opLocalTee, 0, opBrIf, 0, opEnd)
+	fill := tabled(vI, "", zero, zero, n, opMisc, miscMemoryFill, 0)
+	copies := tabled(vI, "", zero, zero, n, opMisc, miscMemoryCopy, 0, 0)
+	init := tabled(vI, "", zero, zero, n, opMisc, miscMemoryInit, 0, 0)
+	tableFill := tabled(vI, "", zero, opRefNull, typeFunc, n, opMisc, miscTableFill, 0)
+	tableCopy := tabled(vI, "", zero, zero, n, opMisc, miscTableCopy, 0, 0)
+	tableInit := tabled(vI, "", zero, zero, n, opMisc, miscTableInit, 1, 0)
+	grow := tabled(vI, vI, n, opMemoryGrow, 0)
+	tableGrow := tabled(vI, vI, opRefNull, typeFunc, n, opMisc, miscTableGrow, 0)
+	loop := tabled(vI, "", opLoop, typeEmpty, n, i32c(1), 0x6b, opLocalTee, 0, opBrIf, 0, opEnd)
 	const out = 1 << 32 // beyond any budget
 	for _, x := range []struct {
 		name  string
@@ -74,7 +74,7 @@ func TestChargesABI7(t *testing.T) {
 
 // ABI-7: an operation that cannot be paid is not done.
 func TestUnpaidIsNotDoneABI7(t *testing.T) {
-	r := metered(t, tabled(i, "", i32c(0), i32c(7), opLocalGet, 0, opMisc, miscMemoryFill, 0))
+	r := metered(t, tabled(vI, "", i32c(0), i32c(7), opLocalGet, 0, opMisc, miscMemoryFill, 0))
 	r.setFuel(100)
 	if _, err := r.call("run", 65536); err == nil {
 		t.Fatal("no trap")
@@ -93,7 +93,7 @@ func TestTableGrowthABI7(t *testing.T) {
 	}{
 		{cat(0, 1), 65_535, 1}, {cat(0, 1), 65_536, -1}, {cat(1, 1, u32(1<<32-1)), 65_536, -1}, {cat(1, 1, 10), 9, 1}, {cat(1, 1, 10), 10, -1},
 	} {
-		r := metered(t, with(one(i, i, code(nil, opRefNull, typeFunc, opLocalGet, 0, opMisc, miscTableGrow, 0)), func(m *built) {
+		r := metered(t, with(one(vI, vI, code(nil, opRefNull, typeFunc, opLocalGet, 0, opMisc, miscTableGrow, 0)), func(m *built) {
 			m.tables = [][]byte{cat(typeFunc, x.limits)}
 		}))
 		res, err := r.call("run", x.n)
@@ -114,14 +114,14 @@ func TestStopsABI8(t *testing.T) {
 	indirect := with(one("", "", code(nil, n, opCallIndirect, 0, 0)), func(m *built) {
 		m.tables, m.elems = [][]byte{cat(typeFunc, 0, 1)}, [][]byte{cat(0, n, opEnd, 1, 0)}
 	})
-	tree := one(i, "", code(nil, opLocalGet, 0, opIf, typeEmpty, rep(2, opLocalGet, 0, i32c(1), 0x6b, opCall, 0), opEnd)).bytes()
+	tree := one(vI, "", code(nil, opLocalGet, 0, opIf, typeEmpty, rep(2, opLocalGet, 0, i32c(1), 0x6b, opCall, 0), opEnd)).bytes()
 	for _, x := range []struct {
 		name string
 		wasm []byte
 		fuel int64
 	}{
 		{"loop", forever(), 2e6},
-		{"loop with values", one(i, i, code(nil, opLocalGet, 0, opLoop, 0, opBr, 0, opEnd)).bytes(), 2e6},
+		{"loop with values", one(vI, vI, code(nil, opLocalGet, 0, opLoop, 0, opBr, 0, opEnd)).bytes(), 2e6},
 		{"br_if back", tabled("", "", opLoop, typeEmpty, i32c(1), opBrIf, 0, opEnd), 2e6},
 		{"br_table back", tabled("", "", opLoop, typeEmpty, opBlock, typeEmpty, opBlock, typeEmpty, i32c(9), opBrTable, 2, 0, 1, 2, opEnd, opEnd, opEnd), 2e6},
 		{"outer loop", forever(opLoop, typeEmpty, opBr, 1, opEnd), 2e6},

@@ -24,6 +24,7 @@ type walker struct {
 	report *Report
 
 	locals []byte // types of the parameters and locals
+	all    int    // parameters and locals of all functions so far
 	stack  []byte // types of the operands
 	frames []frame
 	levels int // of nesting that count
@@ -104,6 +105,9 @@ func (w *walker) declarations(t funcType) (groups uint32, raw []byte) {
 		for range n {
 			w.locals = append(w.locals, value)
 		}
+	}
+	if w.all += len(w.locals); w.all > allLocals {
+		fail(TooManyLocals, start, "the functions up to here have more than %d parameters and locals", allLocals)
 	}
 	return groups, r.b[from:r.at]
 }

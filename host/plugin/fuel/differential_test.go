@@ -1,8 +1,8 @@
 package fuel
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +16,8 @@ const plenty = int64(1) << 60
 // history is what a run of all functions of a generated module shows.
 type history struct {
 	Calls  []string
-	Memory []byte
+	Size   uint32
+	Memory [sha256.Size]byte
 	Traps  int
 	Steps  int64
 	Prices int64
@@ -37,8 +38,9 @@ func run(r *rig, functions int, before func()) history {
 			h.Traps++
 		}
 	}
-	h.Memory, _ = r.mod.Memory().Read(0, r.mod.Memory().Size())
-	h.Memory = bytes.Clone(h.Memory)
+	h.Size = r.mod.Memory().Size()
+	all, _ := r.mod.Memory().Read(0, h.Size)
+	h.Memory = sha256.Sum256(all)
 	h.Steps = int64(r.mod.ExportedGlobal(stepsName).Get())
 	h.Prices = int64(r.mod.ExportedGlobal(pricesName).Get())
 	return h
@@ -53,6 +55,8 @@ func compare(t *testing.T, wasm []byte) history {
 		t.Fatalf("%v\n%x", err, wasm)
 	}
 	plain, meter := start(t, wasm), start(t, out)
+	defer plain.close()
+	defer meter.close()
 	want := run(plain, report.Functions, func() {})
 	meter.setFuel(plenty)
 	got := run(meter, report.Functions, func() {})
@@ -69,7 +73,7 @@ func compare(t *testing.T, wasm []byte) history {
 func TestGeneratedModulesABI7(t *testing.T) {
 	var calls, traps, size int
 	var steps, prices int64
-	for seed := range uint64(80) {
+	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		wasm := generate(r.IntN)
 		h := compare(t, wasm)
@@ -77,7 +81,7 @@ func TestGeneratedModulesABI7(t *testing.T) {
 		steps, prices = steps+h.Steps, prices+h.Prices
 	}
 	t.Logf("%d calls, %d of them trapped, %d steps, prices of %d, %d bytes", calls, traps, steps, prices, size)
-	if calls < 4*traps/3 || steps < 1000 || prices < 1000 {
+	if traps == 0 || traps > calls/2 || steps < 1000 || prices < 1000 {
 		t.Error("the generator makes modules that show too little")
 	}
 }
@@ -100,11 +104,14 @@ func TestGuestsABI7(t *testing.T) {
 		{"rust/panic", rustGuest, 103, "x"},
 	}...) {
 		t.Run(x.name, func(t *testing.T) {
-			plain, err := tryStart(t, file(t, x.file))
-			if err != nil {
-				t.Fatal(err)
+			wasm := file(t, x.file)
+			out := rewritten(t, wasm)
+			if raced && x.file == goGuest {
+				t.Skip("compiling 2.5 MB takes the raced compiler minutes, and races of a guest's code are none of ours")
 			}
-			meter := metered(t, file(t, x.file))
+			plain, meter := start(t, wasm), start(t, out)
+			defer plain.close()
+			defer meter.close()
 			for range 3 {
 				meter.setFuel(plenty)
 				want, wantErr := plain.op(x.op, x.input)

@@ -6,7 +6,7 @@ import "testing"
 // returns its argument twice, spin calls plan for ever, an import is exported, and a reference is made to plan.
 func extism() *built {
 	return &built{
-		types: [][]byte{functype("", i), functype(i+l, i+l), functype("", "")}, funcs: [][]byte{{1}, {0}, {0}},
+		types: [][]byte{functype("", vI), functype(vI+vL, vI+vL), functype("", "")}, funcs: [][]byte{{1}, {0}, {0}},
 		imports: [][]byte{cat(str("weir"), str("f"), kindFunc, 2)}, tables: [][]byte{cat(typeFunc, 0, 1)},
 		exports: [][]byte{
 			exported("weir_plan", kindFunc, 1), exported("weir_spin", kindFunc, 2), exported("weir_ref", kindFunc, 3),

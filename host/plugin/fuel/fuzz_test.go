@@ -73,7 +73,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(file(f, cGuest))
 	f.Add(extism().bytes())
 	f.Add(full(opNop).bytes())
-	f.Add(tabled(i, i, opRefNull, typeFunc, opLocalGet, 0, opMisc, miscTableGrow, 0))
+	f.Add(tabled(vI, vI, opRefNull, typeFunc, opLocalGet, 0, opMisc, miscTableGrow, 0))
 	for seed := range uint64(20) {
 		f.Add(generate(rand.New(rand.NewPCG(seed, 3)).IntN))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -28,11 +29,11 @@ func functions(n int) []byte {
 func body(n int) []byte { return one("", "", code(nil, rep(n-2, opNop))).bytes() }
 
 func locals(params, declared int) []byte {
-	return one(strings.Repeat(i, params), "", code(cat(1, u32(declared), typeI32))).bytes()
+	return one(strings.Repeat(vI, params), "", code(cat(1, u32(declared), typeI32))).bytes()
 }
 
 func nested(n int, open []byte, start ...any) []byte {
-	return one(i, "", code(nil, rep(n, open), cat(start...), rep(n, opEnd))).bytes()
+	return one(vI, "", code(nil, rep(n, open), cat(start...), rep(n, opEnd))).bytes()
 }
 
 func table(limits ...any) []byte {
@@ -70,11 +71,11 @@ func TestLimitsABI7(t *testing.T) {
 		{name: "ifs", code: NestingTooDeep, good: nested(500, branch), bad: nested(501, branch)},
 		{name: "a switch in a loop", code: NestingTooDeep, good: nested(3_000, block, dispatch), bad: nested(4_001, block, dispatch)},
 		{name: "loops around a switch", code: NestingTooDeep,
-			good: one(i, "", code(nil, rep(499, loop), rep(100, block), dispatch, rep(599, opEnd))).bytes(),
-			bad:  one(i, "", code(nil, rep(500, loop), rep(100, block), dispatch, rep(600, opEnd))).bytes()},
-		{name: "if bomb", code: BodyTooComplex, good: one(i, "", code(nil, rep(3_900, branch, opEnd))).bytes(), bad: one(i, "", code(nil, rep(4_100, branch, opEnd))).bytes()},
+			good: one(vI, "", code(nil, rep(499, loop), rep(100, block), dispatch, rep(599, opEnd))).bytes(),
+			bad:  one(vI, "", code(nil, rep(500, loop), rep(100, block), dispatch, rep(600, opEnd))).bytes()},
+		{name: "if bomb", code: BodyTooComplex, good: one(vI, "", code(nil, rep(3_900, branch, opEnd))).bytes(), bad: one(vI, "", code(nil, rep(4_100, branch, opEnd))).bytes()},
 		{name: "loop bomb", code: BodyTooComplex, bad: one("", "", code(nil, rep(20_000, loop, opEnd))).bytes()},
-		{name: "call bomb", code: BodyTooComplex, bad: one("", strings.Repeat(i, 64), code(nil, rep(20_000, opCall, 0), opUnreachable)).bytes()},
+		{name: "call bomb", code: BodyTooComplex, bad: one("", strings.Repeat(vI, 64), code(nil, rep(20_000, opCall, 0), opUnreachable)).bytes()},
 		{name: "data", code: DataTooLarge, good: with(nop(), func(m *built) { m.data = [][]byte{cat(1, str(strings.Repeat("x", 16<<20-9)))} }),
 			bad: with(nop(), func(m *built) { m.data = [][]byte{cat(1, str(strings.Repeat("x", 16<<20)))} })},
 		{name: "tables", code: TooManyTables, good: table(0, 1), bad: with(nop(), func(m *built) { m.tables = many(2, cat(typeFunc, 0, 1)) })},
@@ -96,7 +97,14 @@ func TestLimitsABI7(t *testing.T) {
 		{name: "types", code: TooMany, bad: with(nop(), func(m *built) { m.types = many(20_001, functype("", "")) })},
 		{name: "globals", code: TooMany, good: with(nop(), func(m *built) { m.globals = many(1_000, cat(typeI32, 1, 0x41, 0, opEnd)) }),
 			bad: with(nop(), func(m *built) { m.globals = many(1_001, cat(typeI32, 1, 0x41, 0, opEnd)) })},
-		{name: "results", code: TooMany, bad: one("", strings.Repeat(i, 65), code(nil, opUnreachable)).bytes()},
+		{name: "parameters of all types", code: TooMany, bad: with(nop(), func(m *built) { m.types = many(101, functype(strings.Repeat(vI, 1000), "")) })},
+		{name: "locals of all functions", code: TooManyLocals, bad: with(nop(), func(m *built) {
+			m.funcs, m.bodies = many(1_001, []byte{0}), many(1_001, code(cat(1, u32(1_000), typeI32)))
+		})},
+		{name: "entries of all segments", code: TableTooLarge, bad: with(nop(), func(m *built) {
+			m.elems = many(2, cat(1, 0, u32(40_000), rep(40_000, 0)))
+		})},
+		{name: "results", code: TooMany, bad: one("", strings.Repeat(vI, 65), code(nil, opUnreachable)).bytes()},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			if x.good != nil {
@@ -128,7 +136,7 @@ func refused(t *testing.T, wasm []byte, o Options, want Code) {
 // PLG-14, ABI-7: files that are no modules, damaged ones, and features beyond WebAssembly 2.0.
 func TestRefusedPLG14(t *testing.T) {
 	simple := nop().bytes()
-	raw := func(parts ...any) []byte { return one(i, i, code(nil, parts...)).bytes() }
+	raw := func(parts ...any) []byte { return one(vI, vI, code(nil, parts...)).bytes() }
 	section := func(id int, parts ...any) []byte { return appendSection(slices.Clone(magic), id, cat(parts...)) }
 	for _, x := range []struct {
 		name string
@@ -188,11 +196,11 @@ func TestRefusedPLG14(t *testing.T) {
 		{"type of an operand", TypeMismatch, raw(i64c(1))},
 		{"no operand", TypeMismatch, raw(opDrop)},
 		{"too much", TypeMismatch, raw(opLocalGet, 0, opLocalGet, 0)},
-		{"constant set", TypeMismatch, with(one(i, i, code(nil, opLocalGet, 0, opGlobalSet, 0, opLocalGet, 0)), func(m *built) {
+		{"constant set", TypeMismatch, with(one(vI, vI, code(nil, opLocalGet, 0, opGlobalSet, 0, opLocalGet, 0)), func(m *built) {
 			m.globals = [][]byte{cat(typeI32, 0, i32c(1), opEnd)}
 		})},
 		{"initial value", TypeMismatch, with(nop(), func(m *built) { m.globals = [][]byte{cat(typeI32, 0, i64c(1), opEnd)} })},
-		{"start with parameters", TypeMismatch, with(one(i, "", code(nil)), func(m *built) { m.start = u32(0) })},
+		{"start with parameters", TypeMismatch, with(one(vI, "", code(nil)), func(m *built) { m.start = u32(0) })},
 		{"weir_fuel", FuelExported, with(nop(), func(m *built) { m.exports = append(m.exports, exported(fuelExport, kindFunc, 0)) })},
 		{"weir_fuel_spent", FuelExported, with(nop(), func(m *built) { m.exports = append(m.exports, exported(spentExport, kindMemory, 0)) })},
 	} {
@@ -214,6 +222,46 @@ func TestCutAnywhereABI7(t *testing.T) {
 	if passed > 12 {
 		t.Errorf("%d beginnings of a module are taken for modules", passed)
 	}
+}
+
+// ABI-7: names of functions stay for stack traces, other custom sections go, and a malformed one is no reason to refuse.
+func TestCustomSections(t *testing.T) {
+	custom := func(name string, content ...any) []byte {
+		return appendSection(nil, secCustom, str(name), cat(content...))
+	}
+	names := cat(1, 7, 1, 0, str("work"))
+	trapping := one("", "", code(nil, opUnreachable)).bytes()
+	for _, x := range []struct {
+		section []byte
+		kept    bool
+	}{
+		{custom("name", names), true}, {custom("name", 0, 2, str("m"), names), true}, {custom("name", 1, 7, 9, 0, str("work")), false},
+		{custom("name", 1, 200, 0), false}, {custom(".debug_line", "work"), false}, {custom("weir.pack", "work"), false},
+	} {
+		wasm := rewritten(t, append(slices.Clone(trapping), x.section...))
+		if kept := bytes.Contains(wasm, []byte("work")); kept != x.kept {
+			t.Errorf("%q kept: %v", x.section, kept)
+		}
+		_, err := start(t, wasm).call("run")
+		if named := strings.Contains(err.Error(), ".work()"); named != x.kept {
+			t.Errorf("%q: the trace is %v", x.section, err)
+		}
+	}
+}
+
+// ABI-7: rewriting keeps nothing between calls, so many may run at once.
+func TestAtOnce(t *testing.T) {
+	wasm := file(t, rustGuest)
+	want := rewritten(t, wasm)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got, _, err := Rewrite(wasm, Options{}); err != nil || !bytes.Equal(got, want) {
+				t.Error("another result at the same time")
+			}
+		})
+	}
+	all.Wait()
 }
 
 // ABI-7: a file of a header only passes here (it lacks its exports, which is for the host to see) and stays valid.

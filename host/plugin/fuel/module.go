@@ -22,6 +22,8 @@ const (
 	maxItems   = 20_000 // types, imports, exports, segments of elements
 	maxSegs    = 100_000
 	maxGlobals = 1_000
+	maxTypes   = 100_000   // parameters and results of all types
+	allLocals  = 1_000_000 // of all functions: a few bytes declare a thousand
 	maxResults = 64
 	maxArms    = 4_000 // nesting with the arms of switches
 	maxNames   = 1 << 20
@@ -98,6 +100,7 @@ type module struct {
 	elements        []byte // the type of each segment
 	dataCount       int    // of the section of that name, -1: absent
 	data            int
+	entries         int    // of all segments of elements
 	declared        []bool // functions that code may make a reference to
 	names           []byte // of functions: the content of that part of the section "name"
 }

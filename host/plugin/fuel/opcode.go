@@ -81,12 +81,13 @@ type shape struct {
 	align   byte // log2 of the widest alignment
 }
 
+// The same types as operands of a shape.
 const (
-	i  = "\x7f"
-	l  = "\x7e"
-	f  = "\x7d"
-	d  = "\x7c"
-	no = ""
+	vI   = "\x7f"
+	vL   = "\x7e"
+	vF   = "\x7d"
+	vD   = "\x7c"
+	none = ""
 )
 
 // shapes are the instructions of one byte without an immediate, and the loads and stores.
@@ -98,16 +99,16 @@ func buildShapes() *[256]shape {
 		from, to int
 		in, out  string
 	}{
-		{0x45, 0x45, i, i}, {0x46, 0x4f, i + i, i}, {0x50, 0x50, l, i}, {0x51, 0x5a, l + l, i},
-		{0x5b, 0x60, f + f, i}, {0x61, 0x66, d + d, i},
-		{0x67, 0x69, i, i}, {0x6a, 0x78, i + i, i}, {0x79, 0x7b, l, l}, {0x7c, 0x8a, l + l, l},
-		{0x8b, 0x91, f, f}, {0x92, 0x98, f + f, f}, {0x99, 0x9f, d, d}, {0xa0, 0xa6, d + d, d},
-		{0xa7, 0xa7, l, i}, {0xa8, 0xa9, f, i}, {0xaa, 0xab, d, i},
-		{0xac, 0xad, i, l}, {0xae, 0xaf, f, l}, {0xb0, 0xb1, d, l},
-		{0xb2, 0xb3, i, f}, {0xb4, 0xb5, l, f}, {0xb6, 0xb6, d, f},
-		{0xb7, 0xb8, i, d}, {0xb9, 0xba, l, d}, {0xbb, 0xbb, f, d},
-		{0xbc, 0xbc, f, i}, {0xbd, 0xbd, d, l}, {0xbe, 0xbe, i, f}, {0xbf, 0xbf, l, d},
-		{0xc0, 0xc1, i, i}, {0xc2, 0xc4, l, l},
+		{0x45, 0x45, vI, vI}, {0x46, 0x4f, vI + vI, vI}, {0x50, 0x50, vL, vI}, {0x51, 0x5a, vL + vL, vI},
+		{0x5b, 0x60, vF + vF, vI}, {0x61, 0x66, vD + vD, vI},
+		{0x67, 0x69, vI, vI}, {0x6a, 0x78, vI + vI, vI}, {0x79, 0x7b, vL, vL}, {0x7c, 0x8a, vL + vL, vL},
+		{0x8b, 0x91, vF, vF}, {0x92, 0x98, vF + vF, vF}, {0x99, 0x9f, vD, vD}, {0xa0, 0xa6, vD + vD, vD},
+		{0xa7, 0xa7, vL, vI}, {0xa8, 0xa9, vF, vI}, {0xaa, 0xab, vD, vI},
+		{0xac, 0xad, vI, vL}, {0xae, 0xaf, vF, vL}, {0xb0, 0xb1, vD, vL},
+		{0xb2, 0xb3, vI, vF}, {0xb4, 0xb5, vL, vF}, {0xb6, 0xb6, vD, vF},
+		{0xb7, 0xb8, vI, vD}, {0xb9, 0xba, vL, vD}, {0xbb, 0xbb, vF, vD},
+		{0xbc, 0xbc, vF, vI}, {0xbd, 0xbd, vD, vL}, {0xbe, 0xbe, vI, vF}, {0xbf, 0xbf, vL, vD},
+		{0xc0, 0xc1, vI, vI}, {0xc2, 0xc4, vL, vL},
 	} {
 		for op := x.from; op <= x.to; op++ {
 			t[op] = shape{known: true, in: x.in, out: x.out}
@@ -117,11 +118,11 @@ func buildShapes() *[256]shape {
 		in, out string
 		align   byte
 	}{
-		{i, i, 2}, {i, l, 3}, {i, f, 2}, {i, d, 3}, // loads, from 0x28
-		{i, i, 0}, {i, i, 0}, {i, i, 1}, {i, i, 1},
-		{i, l, 0}, {i, l, 0}, {i, l, 1}, {i, l, 1}, {i, l, 2}, {i, l, 2},
-		{i + i, no, 2}, {i + l, no, 3}, {i + f, no, 2}, {i + d, no, 3}, // stores
-		{i + i, no, 0}, {i + i, no, 1}, {i + l, no, 0}, {i + l, no, 1}, {i + l, no, 2},
+		{vI, vI, 2}, {vI, vL, 3}, {vI, vF, 2}, {vI, vD, 3}, // loads, from 0x28
+		{vI, vI, 0}, {vI, vI, 0}, {vI, vI, 1}, {vI, vI, 1},
+		{vI, vL, 0}, {vI, vL, 0}, {vI, vL, 1}, {vI, vL, 1}, {vI, vL, 2}, {vI, vL, 2},
+		{vI + vI, none, 2}, {vI + vL, none, 3}, {vI + vF, none, 2}, {vI + vD, none, 3}, // stores
+		{vI + vI, none, 0}, {vI + vI, none, 1}, {vI + vL, none, 0}, {vI + vL, none, 1}, {vI + vL, none, 2},
 	} {
 		t[0x28+k] = shape{known: true, in: x.in, out: x.out, memory: true, align: x.align}
 	}
@@ -130,8 +131,8 @@ func buildShapes() *[256]shape {
 
 // saturating are the conversions after opMisc.
 var saturating = [8]shape{
-	{in: f, out: i}, {in: f, out: i}, {in: d, out: i}, {in: d, out: i},
-	{in: f, out: l}, {in: f, out: l}, {in: d, out: l}, {in: d, out: l},
+	{in: vF, out: vI}, {in: vF, out: vI}, {in: vD, out: vI}, {in: vD, out: vI},
+	{in: vF, out: vL}, {in: vF, out: vL}, {in: vD, out: vL}, {in: vD, out: vL},
 }
 
 // edges are what an instruction adds to the control flow graph, roughly; br_table adds one more for each label.

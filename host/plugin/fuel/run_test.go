@@ -24,6 +24,7 @@ var compiled = wazero.NewCompilationCache()
 // rig is one instance of a module with what it needs from a host.
 type rig struct {
 	t   testing.TB
+	rt  wazero.Runtime
 	mod api.Module
 
 	alloc, run api.Function // of the ABI, if the module has it
@@ -60,7 +61,7 @@ func tryStart(t testing.TB, wasm []byte) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rig{t, mod, mod.ExportedFunction("weir_alloc"), mod.ExportedFunction("weir_call")}, nil
+	return &rig{t, rt, mod, mod.ExportedFunction("weir_alloc"), mod.ExportedFunction("weir_call")}, nil
 }
 
 func link(ctx context.Context, rt wazero.Runtime, guest wazero.CompiledModule) error {
@@ -83,6 +84,9 @@ func link(ctx context.Context, rt wazero.Runtime, guest wazero.CompiledModule) e
 	_, err := host.Instantiate(ctx)
 	return err
 }
+
+// close frees the instance before the end of the test.
+func (r *rig) close() { r.rt.Close(context.Background()) }
 
 // metered rewrites and starts a module.
 func metered(t testing.TB, wasm []byte) *rig {

@@ -3,6 +3,7 @@ package fuel
 // The sections before the code, each held against what stands before it.
 
 func (m *module) readTypes(r *reader) {
+	all := 0
 	for range r.count(maxItems, TooMany, "types") {
 		start := r.at
 		switch form := r.byte(); form {
@@ -13,7 +14,11 @@ func (m *module) readTypes(r *reader) {
 			fail(Malformed, start, "there is no type of the form 0x%02x", form)
 		}
 		params := r.valueTypes(maxLocals, TooManyLocals, "parameters in one type")
-		m.types = append(m.types, funcType{params, r.valueTypes(maxResults, TooMany, "results in one type")})
+		results := r.valueTypes(maxResults, TooMany, "results in one type")
+		if all += len(params) + len(results); all > maxTypes {
+			fail(TooMany, start, "the types of the module have more than %d parameters and results", maxTypes)
+		}
+		m.types = append(m.types, funcType{params, results})
 	}
 }
 

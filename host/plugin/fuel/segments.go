@@ -32,7 +32,9 @@ func (m *module) readElements(r *reader) {
 		if active && m.tables[table].element != element {
 			fail(TypeMismatch, start, "a segment of elements has another type than its table")
 		}
-		for range r.count(maxEntries, TableTooLarge, "entries in a segment of elements") {
+		n := r.count(maxEntries-m.entries, TableTooLarge, "more entries in segments of elements")
+		m.entries += n
+		for range n {
 			if expressions {
 				m.constant(r, element)
 			} else {
