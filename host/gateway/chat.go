@@ -23,17 +23,22 @@ func (g *Gateway) chat(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint string, d wire.Dialect) {
 	id := g.o.RequestID()
 	s := g.o.Snapshot()
+	// The time for the body also holds when it is refused unread, since the server then reads what is left of it. A writer that
+	// knows no deadlines has another guard.
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(g.o.BodyTime))
 	key, failure := g.authorize(r, s)
 	if failure != nil {
 		g.fail(w, d, *failure, id)
 		return
 	}
-	buf, failure := g.read(w, r)
+	buf, failure := g.read(r)
 	if failure != nil {
 		g.fail(w, d, *failure, id)
 		return
 	}
 	defer buf.Release()
+	_ = rc.SetReadDeadline(time.Time{}) // from here on the server only listens whether the client leaves
 	c := &dispatch.Call{RequestID: id, Endpoint: endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header}
 	if failure := resolve(c); failure != nil {
 		g.fail(w, d, *failure, id)
@@ -49,11 +54,8 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint stri
 	}
 }
 
-// read takes the body in, within its size and time (SEC-4, INF-15).
-func (g *Gateway) read(w http.ResponseWriter, r *http.Request) (*body.Buffer, *dialect.Failure) {
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(g.o.BodyTime)) // a writer that knows no deadlines has another guard
-	defer rc.SetReadDeadline(time.Time{})                //nolint:errcheck // as above
+// read takes the body in, within its size (SEC-4, INF-15).
+func (g *Gateway) read(r *http.Request) (*body.Buffer, *dialect.Failure) {
 	buf, err := g.readBody(r)
 	if err == nil {
 		return buf, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -456,6 +457,24 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		}
 		if want > 0 && (time.Until(w.deadlines[0]) < time.Minute || !w.deadlines[1].IsZero()) {
 			t.Error(w.deadlines)
+		}
+	}
+}
+
+// SEC-4: a client that sends no body is cut off, also one whose request is refused before that.
+func TestSlowBody(t *testing.T) {
+	d := open(t, func(o *gateway.Options) { o.BodyTime = 200 * time.Millisecond }, catalog.KeyInput{ID: "k", Key: clientKey})
+	for key, want := range map[string]string{clientKey: "400", "wrong": "401"} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", d.srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\nContent-Length: 1000\r\n\r\n{", key)
+		b, err := io.ReadAll(conn) // until the server closes
+		conn.Close()
+		if err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 "+want) {
+			t.Errorf("%s: %q %v", key, b, err)
 		}
 	}
 }
