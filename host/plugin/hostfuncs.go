@@ -3,28 +3,76 @@ package plugin
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/plugin/fetch"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // Errors that host functions return to a guest (ABI-6).
 const (
-	errNotFound = -1
-	errDenied   = -2
-	errTooLarge = -3
-	errInvalid  = -4
+	errNotFound    = -1
+	errDenied      = -2
+	errTooLarge    = -3
+	errInvalid     = -4
+	errUnavailable = -5
+	errCancelled   = -6
 )
+
+// Sizes of host functions (ABI-6).
+const (
+	maxRandom     = 256
+	maxSecretName = 64
+	maxMetricName = 64
+	maxMetrics    = 32                     // names per plugin
+	redactWindow  = 8 * maxLogLine         // of a line, so that no secret is cut in two at its end
+	lastWord      = 100 * time.Millisecond // that a guest has left of its call when a fetch is given up
+)
+
+// Ports are what host functions reach outside of the sandbox. Every field may be nil: then there is no such thing, and what
+// needs it is denied or kept in memory only.
+type Ports struct {
+	KV     KVStore                              // keeps kv over restarts
+	Fetch  *fetch.Client                        // sends http_fetch
+	Count  func(plugin, name string, n float64) // adds to weir_plugin_custom_total; it must not block
+	Redact func(text string) string             // takes known secrets out of what guests log
+}
+
+// lent is what the host does for one plugin name, over all its versions. Safe for concurrent use.
+type lent struct {
+	plugin string
+	ports  *Ports
+	secret func(plugin, name string) catalog.Secret
+	lane   *fetch.Lane // nil: no http_fetch
+
+	mu      sync.Mutex
+	metrics map[string]string // names that were used, guarded by mu
+}
+
+func newLent(plugin string, p *Ports, secret func(plugin, name string) catalog.Secret) *lent {
+	l := &lent{plugin: plugin, ports: p, secret: secret, metrics: map[string]string{}}
+	if p.Fetch != nil {
+		l.lane = p.Fetch.Lane()
+	}
+	return l
+}
 
 // hostFunction is one function of the import module weir.
 type hostFunction struct {
 	name    string
 	params  []api.ValueType
 	results []api.ValueType
-	run     func(g *instance, mem api.Memory, stack []uint64)
+	run     func(ctx context.Context, g *instance, mem api.Memory, stack []uint64)
 }
 
 const (
@@ -44,20 +92,15 @@ func hostFunctions() []hostFunction {
 	}
 	return []hostFunction{
 		{"log", i(3), nil, hostLog},
-		{"now_ms", nil, []api.ValueType{vi64}, func(g *instance, _ api.Memory, s []uint64) { s[0] = uint64(g.now.UnixMilli()) }},
+		{"now_ms", nil, []api.ValueType{vi64}, hostNow},
 		{"random", i(2), i(1), hostRandom},
 		{"kv_get", i(4), i(1), hostKVGet},
 		{"kv_set", append(i(4), vi64), i(1), hostKVSet},
 		{"kv_add", append(i(2), vi64, vi64), []api.ValueType{vi64}, hostKVAdd},
-		{"http_fetch", i(4), i(1), denied},
-		{"secret_ready", i(2), i(1), func(_ *instance, _ api.Memory, s []uint64) { s[0] = 0 }},
-		{"metric", append(i(2), vf64), i(1), denied},
-		{"cancelled", nil, i(1), func(g *instance, _ api.Memory, s []uint64) {
-			s[0] = 0
-			if g.caller != nil && g.caller.Err() != nil {
-				s[0] = 1
-			}
-		}},
+		{"http_fetch", i(4), i(1), hostFetch},
+		{"secret_ready", i(2), i(1), hostSecretReady},
+		{"metric", append(i(2), vf64), i(1), hostMetric},
+		{"cancelled", nil, i(1), hostCancelled},
 	}
 }
 
@@ -69,7 +112,7 @@ func linkHost(ctx context.Context, r wazero.Runtime) (wazero.CompiledModule, err
 	b := r.NewHostModuleBuilder("weir")
 	for _, f := range hostFunctions() {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, stack []uint64) {
-			f.run(ctx.Value(guestKey{}).(*instance), m.Memory(), stack)
+			f.run(ctx, ctx.Value(guestKey{}).(*instance), m.Memory(), stack)
 		}), f.params, f.results).Export(f.name)
 	}
 	return b.Compile(ctx)
@@ -84,46 +127,78 @@ func bytesAt(mem api.Memory, at, n uint64) []byte {
 	return b
 }
 
+// textAt is bytesAt as a text, without a copy: it is valid only until the host function returns and must not be kept.
+func textAt(mem api.Memory, at, n uint64) string {
+	b := bytesAt(mem, at, n)
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
 func result(stack []uint64, code int) { stack[0] = api.EncodeI32(int32(code)) }
 
-func denied(g *instance, _ api.Memory, stack []uint64) {
+func denied(g *instance, stack []uint64) {
 	g.owner.counters.denied.Add(1)
 	result(stack, errDenied)
 }
 
-func hostLog(g *instance, mem api.Memory, stack []uint64) {
+// hand copies an answer into the guest's buffer, or tells it how large that must be.
+func hand(dst, answer []byte) int {
+	if len(dst) < len(answer) {
+		if len(dst) >= 4 {
+			binary.LittleEndian.PutUint32(dst, uint32(len(answer)))
+		}
+		return errTooLarge
+	}
+	return copy(dst, answer)
+}
+
+func hostLog(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
 	text := bytesAt(mem, stack[1], stack[2])
+	text = text[:min(len(text), redactWindow)]
+	if l := g.kv.lent; l != nil && l.ports.Redact != nil && g.lines < maxLogLines {
+		text = []byte(l.ports.Redact(string(text)))
+	}
 	g.logLine(int32(stack[0]), text[:min(len(text), maxLogLine)])
 }
 
-func hostRandom(g *instance, mem api.Memory, stack []uint64) {
-	if uint32(stack[1]) > 256 {
+func hostNow(_ context.Context, g *instance, _ api.Memory, stack []uint64) {
+	stack[0] = uint64(g.now.UnixMilli())
+}
+
+func hostCancelled(_ context.Context, g *instance, _ api.Memory, stack []uint64) {
+	stack[0] = 0
+	if g.caller != nil && g.caller.Err() != nil {
+		stack[0] = 1
+	}
+}
+
+func hostRandom(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
+	if uint32(stack[1]) > maxRandom {
 		result(stack, errTooLarge)
 		return
 	}
 	b := bytesAt(mem, stack[0], stack[1])
 	if _, err := g.random.Read(b); err != nil {
-		result(stack, errInvalid)
+		result(stack, errUnavailable)
 		return
 	}
 	result(stack, len(b))
 }
 
-// key reads a key, after the grant was looked at; ok is false when an error was returned.
-func (g *instance) key(mem api.Memory, at, n uint64) (key string, code int) {
+// key reads a key, after the grant was looked at. It is valid until the host function returns.
+func (in *instance) key(mem api.Memory, at, n uint64) (key string, code int) {
 	switch {
-	case g.owner.kvQuota == 0:
-		g.owner.counters.denied.Add(1)
+	case in.owner.kvQuota == 0:
+		in.owner.counters.denied.Add(1)
 		return "", errDenied
 	case uint32(n) == 0:
 		return "", errInvalid
 	case uint32(n) > maxKey:
 		return "", errTooLarge
 	}
-	return string(bytesAt(mem, at, n)), 0
+	return textAt(mem, at, n), 0
 }
 
-func hostKVGet(g *instance, mem api.Memory, stack []uint64) {
+func hostKVGet(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
 	key, code := g.key(mem, stack[0], stack[1])
 	if code != 0 {
 		result(stack, code)
@@ -134,18 +209,10 @@ func hostKVGet(g *instance, mem api.Memory, stack []uint64) {
 		result(stack, errNotFound)
 		return
 	}
-	dst := bytesAt(mem, stack[2], stack[3])
-	if len(dst) < len(value) {
-		if len(dst) >= 4 {
-			binary.LittleEndian.PutUint32(dst, uint32(len(value)))
-		}
-		result(stack, errTooLarge)
-		return
-	}
-	result(stack, copy(dst, value))
+	result(stack, hand(bytesAt(mem, stack[2], stack[3]), value))
 }
 
-func hostKVSet(g *instance, mem api.Memory, stack []uint64) {
+func hostKVSet(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
 	key, code := g.key(mem, stack[0], stack[1])
 	switch {
 	case code == 0 && uint32(stack[3]) > maxValue:
@@ -158,7 +225,7 @@ func hostKVSet(g *instance, mem api.Memory, stack []uint64) {
 	result(stack, code)
 }
 
-func hostKVAdd(g *instance, mem api.Memory, stack []uint64) {
+func hostKVAdd(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
 	failed := int64(math.MinInt64)
 	key, code := g.key(mem, stack[0], stack[1])
 	if code != 0 || int64(stack[3]) < 0 {
@@ -175,4 +242,152 @@ func hostKVAdd(g *instance, mem api.Memory, stack []uint64) {
 // ttl reads a time to live, capped so that it fits a Duration.
 func ttl(ms uint64) time.Duration {
 	return time.Duration(min(ms, uint64(math.MaxInt64/int64(time.Millisecond)))) * time.Millisecond
+}
+
+func hostSecretReady(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
+	if n := uint32(stack[1]); n == 0 || n > maxSecretName {
+		result(stack, errInvalid)
+		return
+	}
+	name, l := string(bytesAt(mem, stack[0], stack[1])), g.kv.lent
+	if _, ok := g.owner.grants().Secrets[name]; !ok || l == nil {
+		denied(g, stack)
+		return
+	}
+	stack[0] = 0
+	if l.secret(l.plugin, name).Set() {
+		stack[0] = 1
+	}
+}
+
+// hostMetric counts for the plugin. Names beyond the bound are refused, so that no guest can fill the metrics.
+func hostMetric(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
+	if uint32(stack[1]) > maxMetricName {
+		result(stack, errTooLarge)
+		return
+	}
+	name, n := textAt(mem, stack[0], stack[1]), api.DecodeF64(stack[2])
+	if !metricName(name) || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
+		result(stack, errInvalid)
+		return
+	}
+	l := g.kv.lent
+	if l == nil { // describe and examples count nothing
+		result(stack, 0)
+		return
+	}
+	known, ok := l.metric(name)
+	if !ok {
+		result(stack, errTooLarge)
+		return
+	}
+	if l.ports.Count != nil {
+		l.ports.Count(l.plugin, known, n)
+	}
+	result(stack, 0)
+}
+
+// metric returns the lasting text of one of the plugin's metrics, and takes a new one while there is room.
+func (l *lent) metric(name string) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.metrics[name]; ok {
+		return known, true
+	}
+	if len(l.metrics) >= maxMetrics {
+		return "", false
+	}
+	name = strings.Clone(name)
+	l.metrics[name] = name
+	return name, true
+}
+
+func metricName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// hostFetch is http_fetch. It may wait, so it is for plan and configure only: no request waits for it but the one that asks.
+func hostFetch(ctx context.Context, g *instance, mem api.Memory, stack []uint64) {
+	request, dst := bytesAt(mem, stack[0], stack[1]), bytesAt(mem, stack[2], stack[3])
+	l, grants, op := g.kv.lent, g.owner.grants(), g.operation()
+	if l == nil || l.lane == nil || op != wire.OpPlan && op != wire.OpConfigure || len(grants.HTTPHosts) == 0 {
+		denied(g, stack)
+		return
+	}
+	answer := l.lane.Held(ctx, request)
+	if answer == nil {
+		var err error
+		if answer, err = l.fetch(ctx, g, grants, request); err != nil {
+			g.owner.log.Debug("http_fetch failed", "error", err.Error())
+			switch code := fetchCode(err); code {
+			case errDenied:
+				denied(g, stack)
+			case errTooLarge:
+				clear(dst[:min(len(dst), 4)]) // no buffer would be large enough
+				result(stack, code)
+			default:
+				result(stack, code)
+			}
+			return
+		}
+	}
+	code := hand(dst, answer)
+	if code == errTooLarge {
+		l.lane.Hold(ctx, request, answer)
+	}
+	result(stack, code)
+}
+
+// fetch sends a request. It ends with the call, or when the client goes away, and leaves the guest the time to say something
+// all the same.
+func (l *lent) fetch(ctx context.Context, g *instance, grants Grants, request []byte) ([]byte, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if end, ok := ctx.Deadline(); ok {
+		var late context.CancelFunc
+		ctx, late = context.WithDeadline(ctx, end.Add(-lastWord))
+		defer late()
+	}
+	if g.caller != nil {
+		defer context.AfterFunc(g.caller, stop)()
+	}
+	return l.lane.Do(ctx, fetch.Grant{
+		Hosts: grants.HTTPHosts, Private: grants.HTTPPrivate,
+		Secret: func(name string) (catalog.Secret, bool) {
+			if _, ok := grants.Secrets[name]; !ok {
+				return catalog.Secret{}, false
+			}
+			return l.secret(l.plugin, name), true
+		},
+	}, request)
+}
+
+func fetchCode(err error) int {
+	for _, c := range []struct {
+		is   error
+		code int
+	}{
+		{fetch.ErrDenied, errDenied}, {fetch.ErrNotFound, errNotFound}, {fetch.ErrInvalid, errInvalid}, {fetch.ErrTooLarge, errTooLarge},
+		{fetch.ErrCancelled, errCancelled},
+	} {
+		if errors.Is(err, c.is) {
+			return c.code
+		}
+	}
+	return errUnavailable
+}
+
+// operation is the op that weir_call runs now, 0 outside of it. The host puts the op where it puts the size for weir_alloc,
+// and asks that only for more than the buffer has; an input is longer than its op's number.
+func (in *instance) operation() wire.Op {
+	if in.stack[0] > uint64(in.size) {
+		return 0
+	}
+	return wire.Op(in.stack[0])
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -86,6 +87,9 @@ func transport(o Options, private bool) *http.Transport {
 type Lane struct {
 	client *Client
 	slots  chan struct{}
+
+	mu   sync.Mutex
+	held []held // guarded by mu
 }
 
 // Lane makes a lane of its own.
