@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/settings"
 )
 
@@ -156,16 +157,31 @@ func TestSilentPlainAnswers(t *testing.T) {
 
 // STM-63: the border of a read changes nothing.
 func TestEverySplitOfAStream(t *testing.T) {
-	whole := strings.Join([]string{role, word, finish, done}, "\n\n") + "\n\n"
-	for i := 1; i < len(whole); i += 7 {
-		b := newBench(t).with("a", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, whole[:i])
-			w.(http.Flusher).Flush()
-			fmt.Fprint(w, whole[i:])
-		})
-		if c, trail := b.do(b.direct(), true); c.body.String() != whole || trail.Partial {
-			t.Fatalf("split at %d: %q", i, c.body.String())
+	plain := strings.Join([]string{": hello", role, word, usage, finish, done}, "\n\n") + "\n\n"
+	for name, whole := range map[string]string{
+		"LF":    plain,
+		"CRLF":  "\ufeff" + strings.ReplaceAll(strings.ReplaceAll(plain, "hi", "გამარჯობა"), "\n", "\r\n"),
+		"error": strings.Join([]string{word, `data: {"error":{"message":"gone","code":502}}`, done}, "\n\n") + "\n\n",
+		"torn":  word + "\n\n" + finish + "\n",
+	} {
+		send := func(parts ...string) (string, *dispatch.Trail) {
+			b := newBench(t).with("a", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for _, p := range parts {
+					fmt.Fprint(w, p)
+					w.(http.Flusher).Flush()
+					time.Sleep(time.Millisecond)
+				}
+			})
+			c, trail := b.do(b.direct(), true)
+			return c.body.String(), trail
+		}
+		want, first := send(whole)
+		for i := 1; i < len(whole); i += 7 {
+			got, trail := send(whole[:i], whole[i:])
+			if got != want || trail.Partial != first.Partial || trail.Usage != first.Usage || trail.Attempts[0].Status != first.Attempts[0].Status {
+				t.Fatalf("%s split at %d: %q, not %q", name, i, got, want)
+			}
 		}
 	}
 }
