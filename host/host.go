@@ -171,7 +171,11 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 		h.o.Log.Warn(w)
 	}
 	for _, name := range next.Found {
-		h.o.Log.Info("a connection was made from the environment", "variable", name)
+		what := "a connection was made from the environment"
+		if name == catalog.EnvKey {
+			what = "a client key was made from the environment"
+		}
+		h.o.Log.Info(what, "variable", name)
 	}
 	return nil
 }

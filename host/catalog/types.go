@@ -204,7 +204,7 @@ type Snapshot struct {
 	SettingSources settings.Sources // where each value of Settings came from (OV-25)
 	FileSettings   settings.Stored  // settings that the file owns (OBJ-16)
 	Warnings       []string         // what is odd but works, and stored objects that were left out; for the log and the status
-	Found          []string         // variables from which connections were made (CFG-2)
+	Found          []string         // variables from which connections, or the client key, were made (CFG-2)
 
 	names       []string             // what ModelNames lists
 	providers   map[string]*Provider // by id and alias

@@ -34,6 +34,9 @@ func TestBeyondLoopbackNeedsAKey(t *testing.T) {
 	if a := g.call(http.MethodGet, "/v1/models", "", "Authorization", "Bearer client-key-of-the-environment"); a.status != http.StatusOK {
 		t.Errorf("with the key: %d %s", a.status, a.body)
 	}
+	if log := g.log.String(); !strings.Contains(log, "a client key was made from the environment") || strings.Contains(log, "client-key-of-the-environment") {
+		t.Error("CFG-2: the log does not say where the client key is from, or says too much")
+	}
 	if a := g.call(http.MethodGet, "/metrics", ""); a.status != http.StatusUnauthorized {
 		t.Errorf("OBS-2: metrics beyond loopback: %d", a.status)
 	}
