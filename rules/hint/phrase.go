@@ -24,8 +24,8 @@ type step struct {
 	stop     string
 }
 
-// longestWord is more bytes than a word before a gap has.
-const longestWord = 32
+// longestHead is more bytes than the words before a gap have.
+const longestHead = 32
 
 func one(words ...string) step   { return step{words: words} }
 func maybe(words ...string) step { return step{words: words, optional: true} }
@@ -77,22 +77,25 @@ func (s *step) behind(low string, i int) (int, bool) {
 	return 0, false
 }
 
-// near says whether words behind a gap of the phrase stand near enough to i. It keeps in m where it has seen the next
-// ones, so that all calls for one text look at each byte once.
+// near says whether the words behind the gap of a phrase that begins at i stand near enough, true when it has no gap. It
+// keeps in m what it saw, so that all calls for one text together look at each byte a few times at most.
 func (p *phrase) near(low string, i int, m *matched) bool {
 	last := &p.steps[len(p.steps)-1]
 	if last.gap == 0 {
 		return true
 	}
+	reach := longestHead + utf8.UTFMax*last.gap
 	if m.next <= i {
-		m.next = len(low)
+		ahead := low[i:min(len(low), i+2*reach)]
+		m.next, m.found = i+reach, false
 		for _, w := range last.words {
-			if at := strings.Index(low[i:m.next], w); at >= 0 {
-				m.next = i + at
+			if at := strings.Index(ahead, w); at >= 0 {
+				m.next, m.found = i+at, true
+				ahead = ahead[:at]
 			}
 		}
 	}
-	return m.next-i <= longestWord+utf8.UTFMax*last.gap
+	return m.found && m.next-i < reach
 }
 
 // edged returns where the first of words ends that stands at i, with no letter, digit or _ behind it.
@@ -128,16 +131,15 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // book is a set of phrases that are looked for together, in one pass over a text in which nearly all places are passed by.
 type book struct {
-	phrases []phrase
-	slots   [1 << slotBits]uint8 // by the first three bytes at a place: which of lists
-	lists   [][]int              // phrases that may begin there
+	slots [1 << slotBits]uint8 // by the first three bytes at a place: which of lists
+	lists [][]int              // the numbers of the phrases that may begin there
 }
 
 const slotBits = 12
 
 // newBook indexes phrases by the first three bytes of the words of their first step, which have no fewer.
 func newBook(phrases ...phrase) *book {
-	b := &book{phrases: phrases, lists: [][]int{nil}}
+	b := &book{lists: [][]int{nil}}
 	for i, p := range phrases {
 		for _, w := range p.steps[0].words {
 			slot := &b.slots[slotOf(threeAt(w, 0))]
@@ -186,7 +188,11 @@ func (b *book) places(low string, list []int32) []int32 {
 // matched counts the matches of one phrase in a text; none begins before the end of the one before it.
 type matched struct {
 	count, end int
-	next       int // where near saw the next words behind a gap
+
+	// What near has seen: that the next words behind a gap stand at next, or that none begins before next and as far again
+	// as a gap reaches.
+	next  int
+	found bool
 }
 
 // take says whether a match from start to end is one to look at; most is how many are, so that a text that repeats itself

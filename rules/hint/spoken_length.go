@@ -14,29 +14,29 @@ const bareLead = 1
 
 // leads are the words that come before a length which is a wait; the length starts where the phrase ends.
 var leads = []phrase{
-	phrase{whole: true, steps: []step{
+	{whole: true, steps: []step{
 		one("again", "retrying", "retry", "back"), maybe(" your request", " the request", " this request", " it"),
 		one(" in ", " after ", " within "), about,
 	}},
-	phrase{whole: true, steps: []step{
+	{whole: true, steps: []step{
 		one("retry-after", "retry_after", "retry after"), maybe(" is", " of"), maybe(":", "="), maybe(" "), about,
 	}},
-	phrase{whole: true, steps: []step{one("wait "), maybe("for "), about}},
-	phrase{whole: true, steps: []step{
+	{whole: true, steps: []step{one("wait "), maybe("for "), about}},
+	{whole: true, steps: []step{
 		one("resetting", "resets", "reset", "refreshes", "refreshed", "refresh", "renewed", "renews", "renew",
 			"replenishes", "replenished", "replenish", "restored", "restore", "recovers", "recover",
 			"available again", "available", "unlocked", "unlocks", "unlock"),
 		maybe(" again"), one(" in ", " after "), about,
 	}},
-	phrase{whole: true, steps: []step{one("cooldown for", "cooldown of", "cooldown:"), maybe(" "), about}},
-	phrase{whole: true, steps: []step{one("erneut in ", "wieder in ", "noch einmal in ", "versuchen sie es in ")}},
-	phrase{whole: true, steps: []step{one("réessaye", "reessaye"), one("r", "z"), maybe(" à nouveau"), one(" dans ")}},
-	phrase{whole: true, steps: []step{one("de nuevo ", "nuevamente ", "intentarlo "), one("en ", "dentro de ")}},
-	phrase{whole: true, steps: []step{one("novamente ", "de novo "), one("em ", "dentro de ")}},
-	phrase{whole: true, steps: []step{one("riprovare", "riprovate", "riprova", "riprovi"), one(" tra ", " fra ", " in ")}},
-	phrase{steps: []step{one("повторите", "попробуйте", "попытку", "снова"), within(40, ".\n", " через ")}},
-	phrase{steps: []step{one("المحاولة", "حاول"), within(60, ".\n", "خلال ", "بعد ")}},
-	phrase{steps: []step{one("请等待", "等待", "等候", "请等", "稍等"), maybe(" ")}},
+	{whole: true, steps: []step{one("cooldown for", "cooldown of", "cooldown:"), maybe(" "), about}},
+	{whole: true, steps: []step{one("erneut in ", "wieder in ", "noch einmal in ", "versuchen sie es in ")}},
+	{whole: true, steps: []step{one("réessaye", "reessaye"), one("r", "z"), maybe(" à nouveau"), one(" dans ")}},
+	{whole: true, steps: []step{one("de nuevo ", "nuevamente ", "intentarlo "), one("en ", "dentro de ")}},
+	{whole: true, steps: []step{one("novamente ", "de novo "), one("em ", "dentro de ")}},
+	{whole: true, steps: []step{one("riprovare", "riprovate", "riprova", "riprovi"), one(" tra ", " fra ", " in ")}},
+	{steps: []step{one("повторите", "попробуйте", "попытку", "снова"), within(40, ".\n", " через ")}},
+	{steps: []step{one("المحاولة", "حاول"), within(60, ".\n", "خلال ", "بعد ")}},
+	{steps: []step{one("请等待", "等待", "等候", "请等", "稍等"), maybe(" ")}},
 }
 
 // tail is a length and the words after it that make it a wait, in languages that say it so.
@@ -77,7 +77,7 @@ var tails = []tail{
 
 // end returns where the tail that begins with the number at i ends. When there is none, it returns how far its numbers
 // and units go: no tail begins before that place either.
-func (t *tail) end(low string, i int) (int, bool) {
+func (t *tail) end(low string, i int, seen *matched) (int, bool) {
 	if t.whole && i > 0 && wordByte(low[i-1]) {
 		return i, false
 	}
@@ -100,8 +100,10 @@ func (t *tail) end(low string, i int) (int, bool) {
 		}
 		at = unit
 	}
-	if end, ok := t.after.end(low, at); ok {
-		return end, true
+	if t.after.near(low, at, seen) {
+		if end, ok := t.after.end(low, at); ok {
+			return end, true
+		}
 	}
 	return at, false
 }
@@ -169,12 +171,17 @@ func (w *words) spokenLength() (time.Duration, bool) {
 	return 0, false
 }
 
-// tailMayFollow says whether what follows the number at i may be a unit of one of tails: not after most numbers.
+// tailMayFollow says whether a unit of one of tails may follow the number at i, which is so after few numbers.
 func tailMayFollow(low string, i int) bool {
-	for i = digits(low, i); i < len(low) && strings.IndexByte("., ", low[i]) >= 0; i++ {
-		i = digits(low, i+1) - 1
+	at := digits(low, i)
+	if at+1 < len(low) && (low[at] == '.' || low[at] == ',') {
+		at = digits(low, at+1)
 	}
-	return i < len(low) && (low[i] >= utf8.RuneSelf || low[i-1] == ' ' && strings.IndexByte("smt", low[i]) >= 0)
+	blank := at < len(low) && low[at] == ' '
+	if blank {
+		at++
+	}
+	return at < len(low) && (low[at] >= utf8.RuneSelf || blank && strings.IndexByte("smt", low[at]) >= 0)
 }
 
 // wait is the length at i when words follow it that make it a wait.
@@ -182,7 +189,7 @@ func (t *tail) wait(low string, i int, seen *matched) (time.Duration, bool) {
 	if i < seen.end || seen.count == mostLengths {
 		return 0, false
 	}
-	end, ok := t.end(low, i)
+	end, ok := t.end(low, i, seen)
 	if !ok {
 		seen.end = end
 		return 0, false

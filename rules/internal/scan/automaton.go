@@ -115,24 +115,27 @@ func (a *Automaton) fill() {
 	for _, e := range a.edges {
 		classes[e.on] = true
 	}
-	sample := []byte{0} // a byte of each class; class 0 are the bytes in no pattern
+	a.width = 1 // class 0 are the bytes in no pattern
 	for c, used := range classes {
-		if !used {
-			sample[0] = byte(c)
-		} else {
-			a.class[c] = uint16(len(sample))
-			sample = append(sample, byte(c))
+		if used {
+			a.class[c] = uint16(a.width)
+			a.width++
 		}
 	}
-	a.width = len(sample)
 	a.dense = int32(min(len(a.states), mostRows))
 	a.rows = make([]int32, int(a.dense)*a.width)
-	for i := range a.dense {
-		for class, c := range sample {
-			a.rows[int(i)*a.width+class] = a.slow(i, c)
+	for i := range a.dense { // the state that i fails to comes before it
+		row, s := a.row(i), a.states[i]
+		if i > 0 {
+			copy(row, a.row(s.fail))
+		}
+		for _, e := range a.edges[s.first:s.last] {
+			row[a.class[e.on]] = e.to
 		}
 	}
 }
+
+func (a *Automaton) row(i int32) []int32 { return a.rows[int(i)*a.width:][:a.width] }
 
 // slow is one transition by edges and failure links alone.
 func (a *Automaton) slow(at int32, c byte) int32 {
