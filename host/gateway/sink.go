@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -56,9 +57,7 @@ func exposes(setting, remote string) exposure {
 // Commit sends the head.
 func (s *sink) Commit(status int, h http.Header, t *dispatch.Trail) {
 	own := s.w.Header()
-	for name, vv := range h {
-		own[name] = vv
-	}
+	maps.Copy(own, h)
 	own["X-Request-Id"] = []string{s.c.RequestID}
 	s.describe(own, t)
 	s.w.WriteHeader(status)

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"maps"
 	"net/http"
 	"net/textproto"
 	"strings"
@@ -50,9 +51,7 @@ func addForwarded(h, base http.Header, client map[string][]string) http.Header {
 		}
 		if h == nil {
 			h = make(http.Header, len(base)+4)
-			for k, v := range base {
-				h[k] = v
-			}
+			maps.Copy(h, base)
 		}
 		h[name] = []string{strings.Join(vv, ",")}
 	}

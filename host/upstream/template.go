@@ -143,16 +143,6 @@ func (t template) perRequest() bool {
 	return false
 }
 
-// names says whether any place's name starts with prefix.
-func (t template) names(prefix string) bool {
-	for _, p := range t.parts {
-		if strings.HasPrefix(p.name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // Moment is what per-request places resolve to.
 type Moment struct {
 	RequestID string
