@@ -134,3 +134,49 @@ connections:
 		t.Errorf("only a banned account left: %d %s", then.status, then.body)
 	}
 }
+
+// Seven keys of which six are bad for good or for a while: the request reaches the seventh at once, each bad one keeps its reason,
+// and when all are bad the answer does not look like the client's own fault (SCN-7, COOL-50, COOL-55, COOL-73, CMB-19).
+func TestPermanentFailuresReachTheGoodKey(t *testing.T) {
+	t.Parallel()
+	bad := []struct {
+		id, body, health string
+		status           int
+	}{
+		{"k1", `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`, "terminal", 401},
+		{"k2", `{"error":{"message":"Insufficient balance"}}`, "terminal", 402},
+		{"k3", `{"error":{"message":"Your account has been suspended"}}`, "terminal", 403},
+		{"k4", `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota","type":"insufficient_quota"}}`, "", 429},
+		{"k5", `{"error":{"message":"Forbidden"}}`, "", 403},
+		{"k6", `{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}`, "cooling_down", 429},
+	}
+	for _, stream := range []bool{false, true} {
+		u := newUpstream(t)
+		config := fmt.Sprintf("providers: [{id: groq, base_url: %s/v1}]\nconnections:\n", u.url)
+		for i, b := range bad {
+			u.answers("key-"+b.id, fails(b.status, b.body))
+			config += fmt.Sprintf("  - {id: %[1]s, provider: groq, api_key: key-%[1]s, priority: %[2]d}\n", b.id, i+1)
+		}
+		g := serve(t, setup{config: config + "  - {id: good, provider: groq, api_key: key-good, priority: 9}\n"})
+		began := time.Now()
+		a := g.chat("groq/m", stream)
+		if text(a, stream) != goodText || a.header.Get("X-Weir-Attempts") != "7" || a.header.Get("X-Weir-Connection") != "good" {
+			t.Errorf("stream=%t: %d %v %s", stream, a.status, a.header, a.body)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the good key was reached after %v", took)
+		}
+		for _, b := range bad {
+			h := g.admin("GET", "/api/providers/"+b.id, "")
+			status := fmt.Sprint(h.field("connection", "health", "status"))
+			if status == "healthy" || b.health != "" && status != b.health || h.field("connection", "health", "lastErrorType") == nil {
+				t.Errorf("%s: %s", b.id, h.body)
+			}
+		}
+		u.answers("key-good", fails(401, bad[0].body))
+		first, then := g.chat("groq/m", stream), g.chat("groq/m", stream)
+		if first.status != http.StatusBadGateway || first.field("error", "code") != "upstream_auth" || then.status == http.StatusUnauthorized || then.status < 402 {
+			t.Errorf("all bad: %d %s, then %d %s", first.status, first.body, then.status, then.body)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type setup struct {
 	args    []string               // more flags of serve
 	data    string                 // data folder; empty: a new one
 	plugins bool                   // give it a plugin folder
+	packs   map[string]string      // files that are in that folder at the start
 	binary  func() (string, error) // default: released
 }
 
@@ -95,10 +96,13 @@ func launch(t *testing.T, s setup) *gateway {
 		g.config = filepath.Join(g.dir, "weir.yaml")
 		write(t, g.config, s.config)
 	}
-	if s.plugins {
+	if s.plugins || s.packs != nil {
 		g.plugins = filepath.Join(g.dir, "plugins")
 		if err := os.MkdirAll(g.plugins, 0o755); err != nil {
 			t.Fatal(err)
+		}
+		for name, text := range s.packs {
+			write(t, filepath.Join(g.plugins, name), text)
 		}
 		args = append(args, "--plugins", g.plugins)
 	}

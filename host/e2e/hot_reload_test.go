@@ -168,6 +168,39 @@ func (g *gateway) broken(file string, v int) {
 	}
 }
 
+// The pack that describes the very provider that everybody asks is replaced and broken under sixteen busy clients: none of them
+// notices, and the new plan holds within a second or so (PLG-1, PLG-2, PLG-3, OV-26).
+func TestProviderIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	version := func(v int) string {
+		return strings.Replace(plan{
+			name: "mine", provider: "mine", base: u.url + "/v1", match: "mine",
+			headers: fmt.Sprintf(`{authorization: "Bearer {{secret.api_key}}", x-version: "v%d."}`, v),
+		}.yaml(), "1.0.0", fmt.Sprintf("1.0.%d", v), 1)
+	}
+	g := serve(t, setup{
+		packs: map[string]string{"mine.yaml": version(0)}, binary: checked,
+		config: "connections: [{id: one, provider: mine, api_key: key-one}]\n",
+	})
+	file := filepath.Join(g.plugins, "mine.yaml")
+	stop := g.busy(16, "mine/m")
+	for v := 1; v <= 6; v++ {
+		write(t, file, version(v))
+		want := fmt.Sprintf("X-Version:[v%d.]", v)
+		g.eventually(5*time.Second, want, func() bool { return strings.Contains(u.record(), want) })
+		write(t, file, strings.Replace(version(v), "dialect: openai_chat", "dialect: openai_chit", 1))
+		g.eventually(5*time.Second, "the fault shows", func() bool {
+			_, fault := g.plugin("mine")
+			return fault != ""
+		})
+	}
+	sent, failures := stop()
+	if len(failures) > 0 || sent < 200 {
+		t.Errorf("%d of %d requests failed, the first: %v", len(failures), sent, failures[:min(1, len(failures))])
+	}
+}
+
 // A file that is still being written is never tried: not at its beginning, which would be a fault, and not in its middle,
 // which would be another pack (PLG-1). Rescued by a rename it is taken whole.
 func TestHalfWrittenPack(t *testing.T) {
