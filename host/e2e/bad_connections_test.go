@@ -64,8 +64,10 @@ func TestBadConnectionsAreLeftOut(t *testing.T) {
 					}
 				}
 				byKey, total := u.counts()
-				if again := total - n; again > 5 {
-					t.Errorf("%d calls for %d requests in %v: %v", total, n, time.Since(began), byKey)
+				// The first cooldown of a local account is 2 s and doubles, so on a slow machine the three that cool come again.
+				took := time.Since(began)
+				if again := total - n; again > 3*(1+int(took/(2*time.Second))) {
+					t.Errorf("%d calls for %d requests in %v: %v", total, n, took, byKey)
 				}
 				if byKey["key-hanging"] > 1 || byKey["key-stalling"] > 1 {
 					t.Errorf("a connection that hangs was asked again: %v", byKey)
