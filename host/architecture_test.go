@@ -18,7 +18,8 @@ const module = "github.com/weirgate/weir/"
 var mayImport = map[string][]string{
 	"sdk/wire":        {},
 	"sdk":             {"sdk/wire"},
-	"sdk/internal":    {"sdk/wire", "rules"}, // natively only: a plugin's tables run under go test (ABI-12)
+	"sdk/internal":    {"sdk/wire", "rules"},                                                                              // natively only: a plugin's tables run under go test (ABI-12)
+	"sdk/sdktest":     {"sdk/internal", "sdk/wire", "rules", "host/document", "host/plugin/fuel", "host/plugin/manifest"}, // judges as a host does
 	"store":           {},
 	"store/internal":  {"store"},
 	"store/memory":    {"store", "store/internal"},
@@ -49,6 +50,7 @@ var mayImport = map[string][]string{
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},
 	"cmd/weir":        {"host", "store"},
 	"cmd/bench":       {},
+	"cmd/sdktest":     {"sdk/sdktest"},
 	"examples":        {"host", "rules", "sdk", "store"},
 }
 
@@ -61,7 +63,7 @@ var worldly = []string{
 
 // onlyIn says where a heavy dependency may be imported.
 var onlyIn = map[string][]string{
-	"github.com/tetratelabs/wazero": {"host/plugin"},
+	"github.com/tetratelabs/wazero": {"host/plugin", "sdk/sdktest"}, // the kit has a sandbox of its own: it does not believe the host
 	"github.com/extism":             {"host/plugin"},
 	"github.com/dgraph-io":          {"store/badger"},
 	"github.com/gorilla/mux":        {"host", "host/gateway", "host/manage"},
