@@ -7,6 +7,7 @@ type frame struct {
 	arm             bool // of a switch, see arms
 	params, results []byte
 	height          int
+	uses, branches  int // of locals within it; to it
 }
 
 // label is what a branch to the frame carries.
@@ -76,12 +77,15 @@ func (w *walker) function(to []byte, r *reader, index int) []byte {
 	return w.finish(to, w.r, groups, declarations)
 }
 
-// bounded refuses a body that would take a compiler too long: its time grows with the square of the control flow, and its
-// memory with the values that calls and branches pass.
+// bounded refuses a body that would take a compiler too long: its time grows with the square of the control flow, and
+// with the locals that may have another value wherever branches join, its memory with the values that calls and branches pass.
 func (w *walker) bounded(start int) {
 	scale := max(1, w.m.o.bodyKiB()/64)
 	if w.edges > maxEdges*scale {
 		fail(BodyTooComplex, start, "the function has %d branches, loops and charges, at most %d are allowed", w.edges, maxEdges*scale)
+	}
+	if w.merged > maxMerged*scale {
+		fail(BodyTooComplex, start, "branches of the function join %d values of locals, at most %d are allowed", w.merged, maxMerged*scale)
 	}
 	if w.moved > maxMoved*scale {
 		fail(BodyTooComplex, start, "calls and branches of the function pass %d values, at most %d are allowed", w.moved, maxMoved*scale)
@@ -261,14 +265,19 @@ func (w *walker) end() {
 	if !f.arm {
 		w.levels--
 	}
-	results := f.results
-	w.frames = w.frames[:len(w.frames)-1]
+	uses, results := f.uses, f.results
+	w.merged += min(uses, len(w.locals)) * (f.branches + 1)
+	if w.frames = w.frames[:len(w.frames)-1]; len(w.frames) > 0 {
+		w.top().uses += uses
+	}
 	w.pushAll(results)
 }
 
 // target reads the index of a label.
 func (w *walker) target() *frame {
-	return &w.frames[len(w.frames)-1-w.r.index(len(w.frames), "label")]
+	f := &w.frames[len(w.frames)-1-w.r.index(len(w.frames), "label")]
+	f.branches++
+	return f
 }
 
 func (w *walker) blockType() (params, results []byte) {

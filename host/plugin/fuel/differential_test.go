@@ -73,7 +73,11 @@ func compare(t *testing.T, wasm []byte) history {
 func TestGeneratedModulesABI7(t *testing.T) {
 	var calls, traps, size int
 	var steps, prices int64
-	for seed := range uint64(250) {
+	seeds := uint64(250)
+	if raced {
+		seeds = 60
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 7))
 		wasm := generate(r.IntN)
 		h := compare(t, wasm)

@@ -121,7 +121,10 @@ func (w *walker) stateful(op byte, start int) {
 	}
 }
 
-func (w *walker) local() byte { return w.locals[w.r.index(len(w.locals), "local")] }
+func (w *walker) local() byte {
+	w.top().uses++
+	return w.locals[w.r.index(len(w.locals), "local")]
+}
 
 func (w *walker) global() globalType { return w.m.globals[w.r.index(len(w.m.globals), "global")] }
 

@@ -36,6 +36,15 @@ func nested(n int, open []byte, start ...any) []byte {
 	return one(vI, "", code(nil, rep(n, open), cat(start...), rep(n, opEnd))).bytes()
 }
 
+// joins is 1,000 locals that change within that many nested ifs: a few KB that take wazero seconds when there are 490 of them.
+func joins(n int) []byte {
+	change := []byte{}
+	for k := range 1000 {
+		change = cat(change, opLocalGet, u32(k), i32c(1), 0x6a, opLocalSet, u32(k))
+	}
+	return one("", "", code(cat(1, u32(1000), typeI32), rep(n, opLocalGet, 0, opIf, typeEmpty), change, rep(n, opEnd), change)).bytes()
+}
+
 func table(limits ...any) []byte {
 	return with(nop(), func(m *built) { m.tables = [][]byte{cat(typeFunc, cat(limits...))} })
 }
@@ -76,6 +85,7 @@ func TestLimitsABI7(t *testing.T) {
 		{name: "if bomb", code: BodyTooComplex, good: one(vI, "", code(nil, rep(3_900, branch, opEnd))).bytes(), bad: one(vI, "", code(nil, rep(4_100, branch, opEnd))).bytes()},
 		{name: "loop bomb", code: BodyTooComplex, bad: one("", "", code(nil, rep(20_000, loop, opEnd))).bytes()},
 		{name: "call bomb", code: BodyTooComplex, bad: one("", strings.Repeat(vI, 64), code(nil, rep(20_000, opCall, 0), opUnreachable)).bytes()},
+		{name: "join bomb", code: BodyTooComplex, good: joins(140), bad: joins(490)},
 		{name: "data", code: DataTooLarge, good: with(nop(), func(m *built) { m.data = [][]byte{cat(1, str(strings.Repeat("x", 16<<20-9)))} }),
 			bad: with(nop(), func(m *built) { m.data = [][]byte{cat(1, str(strings.Repeat("x", 16<<20)))} })},
 		{name: "tables", code: TooManyTables, good: table(0, 1), bad: with(nop(), func(m *built) { m.tables = many(2, cat(typeFunc, 0, 1)) })},

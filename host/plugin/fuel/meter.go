@@ -18,6 +18,7 @@ type meter struct {
 	from    int // what of the original is not yet written
 	checks  int
 	edges   int    // of the control flow that a compiler will see, roughly
+	merged  int    // values of locals that a compiler has to join
 	moved   int    // values that calls and branches pass, with the globals that are loaded again after a call
 	spare   bool   // a local is needed to look at a length
 	spareAt []byte // its index, encoded
@@ -43,7 +44,7 @@ func (m *meter) spend(b []byte) []byte {
 }
 
 func (w *walker) begin(r *reader) {
-	w.code, w.from, w.checks, w.edges, w.moved, w.spare = w.code[:0], r.at, 0, 0, 0, false
+	w.code, w.from, w.checks, w.edges, w.moved, w.merged, w.spare = w.code[:0], r.at, 0, 0, 0, 0, false
 	w.spareAt = appendU32(w.spareAt[:0], uint32(len(w.locals)))
 }
 

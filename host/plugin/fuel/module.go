@@ -28,6 +28,7 @@ const (
 	maxArms    = 4_000 // nesting with the arms of switches
 	maxNames   = 1 << 20
 	maxEdges   = 12_000  // of control flow in a body of up to 64 KiB, metered: compile time grows with its square
+	maxMerged  = 150_000 // values of locals joined in such a body
 	maxMoved   = 400_000 // values passed by calls and branches in such a body
 )
 
