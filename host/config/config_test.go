@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,50 @@ func TestExampleFile(t *testing.T) { // OBJ-1, CFG-1
 	}
 }
 
+func TestSecretsOfPlugins(t *testing.T) { // PLG-12, DATA-1
+	text := `plugins:
+  settings:
+    acme:
+      secrets:
+        admin_key: ${ACME_ADMIN_KEY}
+        unset: ${ACME_OTHER:-}
+      grants: {http: {hosts: [api.acme.example, "10.0.0.7:8443"], allow_private: ["10.0.0.7:8443"]}}
+`
+	lookup := func(name string) (string, bool) {
+		return map[string]string{"ACME_ADMIN_KEY": "007"}[name], name == "ACME_ADMIN_KEY"
+	}
+	f, faults := Parse("weir.yaml", []byte(text), lookup)
+	if len(faults) > 0 {
+		t.Fatal(lines(faults))
+	}
+	acme := f.Plugins.Settings["acme"]
+	if len(acme.Secrets) != 2 || acme.Secrets["admin_key"].Reveal() != "007" || acme.Secrets["unset"].Set() {
+		t.Errorf("%v", acme.Secrets)
+	}
+	if d := cmp.Diff(Grants{HTTPHosts: []string{"api.acme.example", "10.0.0.7:8443"}, HTTPPrivate: []string{"10.0.0.7:8443"}}, acme.Grants); d != "" {
+		t.Error(d)
+	}
+	if shown := fmt.Sprintf("%v %+v %#v", acme, acme, acme); strings.Contains(shown, "007") {
+		t.Errorf("a secret is printed: %s", shown)
+	}
+	bad := `plugins:
+  settings:
+    acme:
+      secrets: {"a b": s3cret, torn: "s3cret\nx", number: 7}
+      grants: {http: {hosts: [a.test], allow_private: [b.test]}}
+`
+	_, faults = Parse("weir.yaml", []byte(bad), lookup)
+	want := []string{
+		`weir.yaml:4:17: plugins.settings.acme.secrets["a b"]: is no name of a secret; use letters, digits and _, at most 64, as the plugin's manifest does`,
+		"weir.yaml:4:32: plugins.settings.acme.secrets.torn: has a line break or control character, which no header can hold; check where the value comes from",
+		"weir.yaml:4:59: plugins.settings.acme.secrets.number: must be text, not a number; put it in quotes",
+		"weir.yaml:5:56: plugins.settings.acme.grants.http.allow_private[0]: names a host that is not granted; name it in hosts too, spelled alike",
+	}
+	if d := cmp.Diff(want, lines(faults)); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestFaultsCarryPlaces(t *testing.T) { // CFG-6: unknown names in resilience and settings too
 	text := `lisen: x
 listen: nonsense
@@ -182,7 +227,7 @@ settings:
 		"weir.yaml:13:36: plugins.settings.p.merge: true is not implemented in this version; leave it false",
 		"weir.yaml:13:49: plugins.settings.p.min_confidence: is not implemented in this version; leave it 0",
 		"weir.yaml:13:69: plugins.settings.p.limits: are not implemented in this version; leave them out",
-		"weir.yaml:13:103: plugins.settings.p.grants.secrets: are not implemented in this version; leave the list empty",
+		"weir.yaml:13:103: plugins.settings.p.grants.secrets: are granted by giving them: leave this out and write each with its value under plugins.settings.p.secrets",
 		"weir.yaml:16:5: connections[0].provder: is not known here; did you mean provider?",
 		"weir.yaml:17:14: connections[0].api_key: needs the environment variable MISSING, which is not set; set it or write ${MISSING:-default}",
 		"weir.yaml:20:30: combos[0].config.hedging: is not known here",

@@ -34,17 +34,19 @@ type Plugins struct {
 
 // PluginSettings are the operator's for one plugin.
 type PluginSettings struct {
-	Config wire.Raw // for the plugin itself, as JSON; empty: none
-	Order  int      // before all else among plugins, lower first (ABI-9)
-	Grants Grants
+	Config  wire.Raw // for the plugin itself, as JSON; empty: none
+	Order   int      // before all else among plugins, lower first (ABI-9)
+	Grants  Grants
+	Secrets map[string]catalog.Secret // by name. Giving a plugin a secret is the grant to name it (PLG-12)
 }
 
 // Grants is what a third-party plugin may do (PLG-12).
 type Grants struct {
-	HTTPHosts []string // hosts that plans may name
-	KVBytes   int
-	Terminate bool     // may end a connection
-	Providers []string // may describe, execute, and read the key variables of
+	HTTPHosts   []string // hosts that plans and http_fetch may name
+	HTTPPrivate []string // those of them that http_fetch may find at private addresses
+	KVBytes     int
+	Terminate   bool     // may end a connection
+	Providers   []string // may describe, execute, and read the key variables of
 }
 
 // schema is the file as it is written.
@@ -87,12 +89,14 @@ type pluginSettingsSchema struct {
 	Merge         bool                       `file:"merge"`
 	MinConfidence *float64                   `file:"min_confidence"`
 	Grants        grantsSchema               `file:"grants"`
+	Secrets       map[string]string          `file:"secrets"`
 	Limits        map[string]json.RawMessage `file:"limits"`
 }
 
 type grantsSchema struct {
 	HTTP struct {
-		Hosts []string `file:"hosts"`
+		Hosts        []string `file:"hosts"`
+		AllowPrivate []string `file:"allow_private"`
 	} `file:"http"`
 	KV struct {
 		Bytes int `file:"bytes"`

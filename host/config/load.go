@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +185,8 @@ func (r *reader) notYet(path, value, only string, later ...string) {
 
 func (r *reader) pluginSettings(at string, s pluginSettingsSchema) PluginSettings {
 	out := PluginSettings{Order: s.Order, Grants: Grants{
-		HTTPHosts: s.Grants.HTTP.Hosts, KVBytes: s.Grants.KV.Bytes, Terminate: s.Grants.Terminate, Providers: s.Grants.Providers,
+		HTTPHosts: s.Grants.HTTP.Hosts, HTTPPrivate: s.Grants.HTTP.AllowPrivate, KVBytes: s.Grants.KV.Bytes, Terminate: s.Grants.Terminate,
+		Providers: s.Grants.Providers,
 	}}
 	if len(s.Config) > 0 {
 		b, err := json.Marshal(s.Config)
@@ -204,10 +206,37 @@ func (r *reader) pluginSettings(at string, s pluginSettingsSchema) PluginSetting
 		r.fault(at+".limits", "are not implemented in this version; leave them out")
 	}
 	if len(s.Grants.Secrets) > 0 {
-		r.fault(at+".grants.secrets", "are not implemented in this version; leave the list empty")
+		r.fault(at+".grants.secrets", "are granted by giving them: leave this out and write each with its value under %s.secrets", at)
+	}
+	out.Secrets = r.pluginSecrets(at+".secrets", s.Secrets)
+	for i, host := range s.Grants.HTTP.AllowPrivate {
+		if !slices.Contains(s.Grants.HTTP.Hosts, host) {
+			r.fault(document.At(at+".grants.http.allow_private", i), "names a host that is not granted; name it in hosts too, spelled alike")
+		}
 	}
 	if s.Grants.KV.Bytes < 0 {
 		r.fault(at+".grants.kv.bytes", "must be 0 or more")
+	}
+	return out
+}
+
+var secretShape = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
+
+// pluginSecrets reads what a plugin may name in a header. No fault repeats a value. An empty one counts as granted and not set.
+func (r *reader) pluginSecrets(at string, given map[string]string) map[string]catalog.Secret {
+	if len(given) == 0 {
+		return nil
+	}
+	out := make(map[string]catalog.Secret, len(given))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		text, path := given[name], document.Join(at, name)
+		if !secretShape.MatchString(name) {
+			r.fault(path, "is no name of a secret; use letters, digits and _, at most 64, as the plugin's manifest does")
+		}
+		if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			r.fault(path, "has a line break or control character, which no header can hold; check where the value comes from")
+		}
+		out[name] = catalog.NewSecret(text)
 	}
 	return out
 }
