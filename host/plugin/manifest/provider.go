@@ -60,6 +60,8 @@ func (c *checker) provider(at string, p *wire.Provider) {
 	c.word(at+".category", p.Category, "apikey", "oauth", "local")
 	if p.BaseURL != "" {
 		c.baseURL(at+".base_url", p.BaseURL)
+	} else if !c.o.Code {
+		c.warn(at, "%q has no base_url, so each of its connections must give its own", p.ID)
 	}
 	for i, v := range p.KeyEnv {
 		if !envShape.MatchString(v) {
