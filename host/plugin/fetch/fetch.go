@@ -176,7 +176,7 @@ func (c *Client) send(ctx context.Context, r *request, private bool) (*http.Resp
 	if err != nil {
 		return nil, fmt.Errorf("%w: the request cannot be sent", ErrInvalid)
 	}
-	req.Header = r.header.Clone()
+	req.URL, req.Host, req.Header = r.url, r.url.Host, r.header.Clone() // what was checked, not what another reading makes of it
 	if private {
 		return c.open.RoundTrip(req)
 	}

@@ -138,6 +138,8 @@ func TestRequestsThatAreRefused(t *testing.T) { // ABI-6, PLG-12
 		"a secret with a line break":        {header("X-Key", "{{secret.torn}}"), ErrInvalid},
 		"a secret for a host not granted":   {map[string]any{"url": "https://b.test/", "headers": map[string]string{"X": "{{secret.key}}"}}, ErrDenied},
 		"a request that is too large":       {map[string]any{"url": a.url("/"), "body": strings.Repeat("x", MaxRequest)}, ErrTooLarge},
+		"a backslash before another host":   {map[string]any{"url": "https://b.test\\@a.test:" + a.port + "/"}, ErrInvalid},
+		"an address without slashes":        {map[string]any{"url": "https:a.test:" + a.port + "/"}, ErrInvalid},
 		"an empty host with a granted port": {map[string]any{"url": "https://:" + a.port + "/"}, ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +192,7 @@ func TestSecrets(t *testing.T) { // ABI-6: placeholders only
 	}
 }
 
-func TestRedirects(t *testing.T) { // ABI-6, SEC-5
+func TestRedirects(t *testing.T) { // ABI-6, ABI-13, SEC-5
 	n := newNetwork(t)
 	b := n.site("b.test", func(w http.ResponseWriter, r *http.Request) {
 		if back := r.URL.Query().Get("back"); back != "" {
