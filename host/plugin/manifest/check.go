@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/weirgate/weir/sdk/wire"
@@ -78,17 +77,17 @@ func (c *checker) hooks(m *Manifest) {
 		field := index("hooks", i)
 		kind := ""
 		switch h {
-		case "plan", "respond":
+		case "plan", "respond", "on_request", "on_response", "on_event", "on_end":
 			kind = wire.KindExecutor
 		case "restate":
 			kind = wire.KindRestatement
 		case "classify":
 			kind = wire.KindClassifier
-		case "on_request", "on_response", "on_event", "on_end", "on_failure":
+		case "on_failure":
 			c.code(Unsupported, field, "this host does not call %s yet; take it out, or use a later version", h)
 			continue
 		default:
-			c.word(field, h, "plan", "respond", "restate", "classify")
+			c.word(field, h, "plan", "respond", "restate", "classify", "on_request", "on_response", "on_event", "on_end")
 			continue
 		}
 		if !m.Is(kind) {
@@ -160,9 +159,7 @@ func (c *checker) examples(m *Manifest) {
 	}
 	for i, x := range m.Examples {
 		at := index("examples", i)
-		if !slices.Contains([]string{"plan", "respond", "restate", "classify"}, x.Op) {
-			c.word(at+".op", x.Op, "plan", "respond", "restate", "classify")
-		}
+		c.word(at+".op", x.Op, "plan", "respond", "restate", "classify", "on_request", "on_response")
 		if !isObject(x.Input) {
 			c.bad(at+".input", "must be an object: the input of %s", x.Op)
 		}

@@ -35,6 +35,31 @@ func (m *Manifest) CheckPlan(p *wire.Plan) []Problem {
 	return c.problems
 }
 
+// CheckEdits validates what on_request or on_response of m answered, likewise.
+func (m *Manifest) CheckEdits(e *wire.Edits) []Problem {
+	c := &checker{o: Options{Code: true}, later: m.Later}
+	c.headers("", e.Headers)
+	c.edits("body", e.Body)
+	return c.problems
+}
+
+func (c *checker) headers(at string, headers map[string]string) {
+	for name, v := range headers {
+		if !headerShape.MatchString(name) || strings.ContainsAny(v, "\r\n\x00") {
+			c.bad(at+`headers["`+name+`"]`, "is not a header that can be sent")
+		}
+	}
+}
+
+func (c *checker) edits(at string, list []wire.Edit) {
+	if len(list) > MaxEdits {
+		c.bad(at, "has %d edits, at most %d are allowed", len(list), MaxEdits)
+	}
+	for i, e := range list {
+		c.edit(index(at, i), e)
+	}
+}
+
 func (c *checker) plan(at string, p *wire.Plan) {
 	if p.Method == "" {
 		p.Method = "POST"
@@ -52,17 +77,9 @@ func (c *checker) plan(at string, p *wire.Plan) {
 	if p.Dialect != "" {
 		c.word(at+".dialect", string(p.Dialect), "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "raw")
 	}
-	for name, v := range p.Headers {
-		if !headerShape.MatchString(name) || strings.ContainsAny(v, "\r\n\x00") {
-			c.bad(at+`.headers["`+name+`"]`, "is not a header that can be sent")
-		}
-	}
-	if len(p.Body) > MaxEdits {
-		c.bad(at+".body", "has %d edits, at most %d are allowed", len(p.Body), MaxEdits)
-	}
-	for i, e := range p.Body {
-		c.edit(index(at+".body", i), e)
-	}
+	c.headers(at+".", p.Headers)
+	c.edits(at+".body", p.Body)
+	c.planHooks(at, p)
 	if p.TTLMS < 0 || p.BodyMaxBytes < 0 || min(p.Timeouts.ConnectMS, p.Timeouts.FirstByteMS, p.Timeouts.IdleMS) < 0 {
 		c.bad(at, "times and sizes are not negative")
 	}
@@ -76,27 +93,35 @@ func (c *checker) beyond(at string, p *wire.Plan) {
 		asked bool
 	}{
 		{".sign", len(p.Sign) > 0 && string(p.Sign) != "null"},
-		{".hooks", len(p.Hooks) > 0},
-		{".response.mode", p.Response.Mode == "buffer"},
-		{".response.events", p.Response.Events == "hook"},
-		{".response.stateful", p.Response.Stateful},
 		{".response.frames", p.Response.Frames == "ndjson" || p.Response.Frames == "aws_eventstream"},
 	} {
 		if x.asked {
 			c.code(Unsupported, at+x.field, "this host does not do that yet; take it out, or use a later version")
 		}
 	}
-	for _, x := range []struct {
-		field, value, known string
-		later               []string
-	}{
-		{".response.mode", p.Response.Mode, "passthrough", []string{"buffer"}},
-		{".response.events", p.Response.Events, "passthrough", []string{"hook"}},
-		{".response.frames", p.Response.Frames, "sse", []string{"ndjson", "aws_eventstream"}},
-	} {
-		if x.value != "" && !slices.Contains(x.later, x.value) {
-			c.word(at+x.field, x.value, x.known)
-		}
+	if f := p.Response.Frames; f != "" && f != "ndjson" && f != "aws_eventstream" {
+		c.word(at+".response.frames", f, "sse")
+	}
+}
+
+// planHooks checks what the plan asks of its plugin's code (ABI-3, ABI-5).
+func (c *checker) planHooks(at string, p *wire.Plan) {
+	for i, h := range p.Hooks {
+		c.word(index(at+".hooks", i), h, "on_request", "on_response", "on_event", "on_end")
+	}
+	if m := p.Response.Mode; m != "" {
+		c.word(at+".response.mode", m, "passthrough", "buffer")
+	}
+	if e := p.Response.Events; e != "" {
+		c.word(at+".response.events", e, "passthrough", "hook")
+	}
+	switch {
+	case p.Response.Stateful && p.Response.Events != "hook":
+		c.bad(at+".response.stateful", "binds the events of a stream to one instance; set response.events to hook, or take it out")
+	case !c.o.Code && len(p.Hooks) > 0:
+		c.bad(at+".hooks", "a pack has no code, so its plans can have no hooks")
+	case !c.o.Code && p.Response.Events == "hook":
+		c.bad(at+".response.events", "a pack has no code that could see events")
 	}
 }
 
