@@ -45,6 +45,9 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 	if !refused || revoked {
 		old := s.active
 		s.active = v
+		if old != nil && v != nil && v.guest != nil {
+			v.guest.refill() // the first request shall not wait longer than it did before
+		}
 		if old != nil && (v == nil || old.name != v.name || len(old.manifest.Providers) > 0) {
 			r.again()
 		}
@@ -52,7 +55,7 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 			r.rebuild()
 		}
 		if old != nil {
-			old.release()
+			r.retire(old)
 		}
 	}
 	r.mu.Unlock()
@@ -82,10 +85,16 @@ func (r *Runtime) remove(s *slot) Event {
 	e := Event{Kind: "plugin.removed", At: r.o.Now(), File: s.file, Origin: s.origin, Name: s.name}
 	if s.active != nil {
 		e.Name, e.Version, e.Digest = s.active.name, s.active.manifest.Version, s.active.digest
-		s.active.release()
+		r.retire(s.active)
 		s.active = nil
 	}
 	return e
+}
+
+// retire gives up a version that was in force. It needs mu held.
+func (r *Runtime) retire(v *version) {
+	r.drained = append(slices.DeleteFunc(r.drained, (*version).isClosed), v)
+	v.retire()
 }
 
 // conflict refuses a name or provider that belongs to another plugin. It needs mu held.
@@ -168,6 +177,9 @@ func (r *Runtime) tell(e Event) {
 	case "plugin.rejected":
 		r.o.Log.Warn("plugin refused; what was active stays", "file", e.File, "plugin", e.Name, "step", e.Fault.Step,
 			"code", e.Fault.Code, "fault", e.Fault.Error())
+	case "plugin.quarantined":
+		r.o.Log.Warn("plugin quarantined; generic behaviour is used until it has proved itself", "plugin", e.Name, "version", e.Version,
+			"digest", e.Digest, "until", e.until())
 	default:
 		level := slog.LevelInfo
 		if e.Origin == OriginBuiltin { // a few dozen at each start, and no news

@@ -39,6 +39,10 @@ func (v *version) examples(ctx context.Context) *Fault {
 // example returns what the plugin says, as JSON; null for no opinion.
 func (v *version) example(ctx context.Context, set *rules.Set, x wire.Example, now time.Time) (json.RawMessage, error) {
 	switch x.Op {
+	case "on_request":
+		return v.ask(ctx, wire.OpRequest, x.Input, now)
+	case "on_response":
+		return v.ask(ctx, wire.OpResponse, x.Input, now)
 	case "plan":
 		var q wire.PlanQuery
 		if err := json.Unmarshal(x.Input, &q); err != nil {
@@ -49,9 +53,9 @@ func (v *version) example(ctx context.Context, set *rules.Set, x wire.Example, n
 				return json.Marshal(v.manifest.Plans[i].Plan)
 			}
 		}
-		return v.ask(ctx, wire.OpPlan, x.Input, now, longCall)
+		return v.ask(ctx, wire.OpPlan, x.Input, now)
 	case "respond":
-		return v.ask(ctx, wire.OpRespond, x.Input, now, longCall)
+		return v.ask(ctx, wire.OpRespond, x.Input, now)
 	}
 	r, err := replyOf(x.Input, now)
 	if err != nil {
@@ -83,7 +87,7 @@ func (v *version) askIf(ctx context.Context, op wire.Op, r *rules.Reply, now tim
 	if !v.manifest.Hook(op.String()) {
 		return none, nil
 	}
-	out, err := v.ask(ctx, op, hookInput(r, v.manifest.Needs, v.config, now), now, longCall)
+	out, err := v.ask(ctx, op, hookInput(r, v.manifest.Needs, v.config, now), now)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func (v *version) askIf(ctx context.Context, op wire.Op, r *rules.Reply, now tim
 }
 
 // ask calls a fresh instance, so that no example depends on another.
-func (v *version) ask(ctx context.Context, op wire.Op, input []byte, now time.Time, limit time.Duration) (json.RawMessage, error) {
+func (v *version) ask(ctx context.Context, op wire.Op, input []byte, now time.Time) (json.RawMessage, error) {
 	if v.guest == nil {
 		return json.RawMessage("null"), nil
 	}
@@ -114,11 +118,11 @@ func (v *version) ask(ctx context.Context, op wire.Op, input []byte, now time.Ti
 	if err := in.configure(ctx, now); err != nil {
 		return nil, err
 	}
-	out, err := in.call(ctx, op, input, now, limit)
+	out, err := in.within(ctx, op, opExample, input, now, v.guest.limits.wall[opExample])
 	if err == nil && out == nil {
-		out = []byte("null")
+		return json.RawMessage("null"), nil
 	}
-	return out, err
+	return bytes.Clone(out), err
 }
 
 // restated is a restatement as an example names it: one that keeps is no opinion, unless the example speaks of keep.

@@ -3,8 +3,11 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirgate/weir/rules"
@@ -12,10 +15,11 @@ import (
 )
 
 // Executor is one plugin version that knows how to call a provider, valid until its Set is released. Safe for concurrent
-// use.
+// use. What it answers from data (static plans, Hosts, RequestFields) it answers also while its guest is quarantined.
 type Executor struct {
-	v   *version
-	now func() time.Time
+	v        *version
+	now      func() time.Time
+	fallback *Executor
 }
 
 // Digest is the sha256 of the plugin's module, in hex.
@@ -31,8 +35,16 @@ func (e *Executor) Hosts() []string { return e.v.hosts() }
 // changed.
 func (e *Executor) RequestFields() []string { return e.v.manifest.Needs.RequestFields }
 
+// ResponseHeaders are the globs of headers that on_response sees (needs.headers), in small letters. The list must not be changed.
+func (e *Executor) ResponseHeaders() []string { return e.v.manifest.Needs.Headers }
+
+// Fallback is the built-in executor that takes over when a method of this one says ErrUnavailable (ABI-8), nil when the target
+// is to be skipped. Plans that were cached for this executor stay in use.
+func (e *Executor) Fallback() *Executor { return e.fallback }
+
 // Plan returns the first static plan that matches, or asks the guest (ABI-3). The plan is shared: it must not be changed.
-// The error wraps ErrUnavailable when the plugin has no plan or broke the rules.
+// The error wraps ErrUnavailable when the plugin has no plan, broke the rules or is quarantined: then the target is skipped
+// with reason plugin_unavailable and without a count for its breaker.
 func (e *Executor) Plan(ctx context.Context, q wire.PlanQuery, auth wire.Auth) (*wire.Plan, error) {
 	rows := e.v.manifest.Plans
 	for i := range rows {
@@ -45,18 +57,61 @@ func (e *Executor) Plan(ctx context.Context, q wire.PlanQuery, auth wire.Auth) (
 	}
 	q.Config = e.v.config
 	var p wire.Plan
-	some, err := e.ask(ctx, wire.OpPlan, q, &p)
+	some := false
+	err := e.ask(ctx, wire.OpPlan, q, func(out []byte) error {
+		if some = out != nil; !some {
+			return nil
+		}
+		if err := readPlan(out, &p); err != nil {
+			return err
+		}
+		if problems := e.v.manifest.CheckPlan(&p); len(problems) > 0 {
+			return garbage("a plan that cannot be used: %s", problems[0])
+		}
+		return e.mayCall(&p, q.Connection.BaseURL)
+	})
 	switch {
 	case err != nil:
 		return nil, err
 	case !some:
 		return nil, fmt.Errorf("%w: the plugin %s has no plan for %s %s", ErrUnavailable, e.v.name, q.Provider, q.Endpoint)
 	}
-	if problems := e.v.manifest.CheckPlan(&p); len(problems) > 0 {
-		e.v.counters.violated(garbage("plan"))
-		return nil, fmt.Errorf("%w: the plugin %s answered a plan that cannot be used: %s", ErrUnavailable, e.v.name, problems[0])
-	}
 	return &p, nil
+}
+
+// readPlan decodes a plan, or the refusal to give one.
+func readPlan(out []byte, p *wire.Plan) error {
+	var no struct {
+		Error    *rules.Declined `json:"error"`
+		URL      string          `json:"url"`
+		Upstream string          `json:"upstream"`
+	}
+	// A plan has a member error of its own; only a refusal's has a code.
+	if json.Unmarshal(out, &no) == nil && no.Error != nil && no.Error.Code != "" && no.URL == "" && no.Upstream == "" {
+		return no.Error
+	}
+	return json.Unmarshal(out, p)
+}
+
+// mayCall refuses a plan for a host that is neither the connection's own nor granted (ABI-3, ABI-8).
+func (e *Executor) mayCall(p *wire.Plan, base string) error {
+	if p.Upstream == "none" || strings.HasPrefix(p.URL, "{{connection.base_url}}") {
+		return nil
+	}
+	head, _, _ := strings.Cut(p.URL, "{{") // the host stands before every template (manifest.CheckPlan)
+	u, err := url.Parse(head)
+	if err != nil {
+		return err
+	}
+	if own, err := url.Parse(base); err == nil && own.Host != "" && strings.EqualFold(own.Host, u.Host) {
+		return nil
+	}
+	for _, h := range e.v.hosts() {
+		if rest, wild := strings.CutPrefix(h, "*"); strings.EqualFold(h, u.Host) || strings.EqualFold(h, u.Hostname()) || wild && strings.HasSuffix(strings.ToLower(u.Host), rest) {
+			return nil
+		}
+	}
+	return garbage("a plan for %s, which is neither the connection's host nor granted", u.Host)
 }
 
 // planMatches says whether all given fields of m hold for the query.
@@ -65,55 +120,96 @@ func planMatches(m *wire.Match, q *wire.PlanQuery, auth wire.Auth) bool {
 		(len(m.Auth) == 0 || slices.Contains(m.Auth, string(auth))) && (m.Stream == nil || *m.Stream == q.Stream)
 }
 
-// Respond answers in place of an upstream, for a plan with upstream none. The error wraps ErrUnavailable.
+// Respond answers in place of an upstream, for a plan with upstream none. The error wraps ErrUnavailable, as with Plan.
 func (e *Executor) Respond(ctx context.Context, f wire.RequestFacts) (*wire.Answer, error) {
-	if e.v.guest == nil {
-		return nil, fmt.Errorf("%w: the plugin %s has no code that could answer", ErrUnavailable, e.v.name)
-	}
 	var a wire.Answer
-	some, err := e.ask(ctx, wire.OpRespond, f, &a)
+	err := e.ask(ctx, wire.OpRespond, f, func(out []byte) error {
+		if out == nil {
+			return garbage("respond answered nothing")
+		}
+		if err := declined(out); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(out, &a); err != nil {
+			return err
+		}
+		if a.Status < 100 || a.Status > 599 {
+			return garbage("respond answered without a status of HTTP")
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	if !some || a.Status < 100 || a.Status > 599 {
-		e.v.counters.violated(garbage("respond"))
-		return nil, fmt.Errorf("%w: the plugin %s answered without a status of HTTP", ErrUnavailable, e.v.name)
 	}
 	return &a, nil
 }
 
-// ask calls the guest and decodes its answer into dst; false means that it had no opinion.
-func (e *Executor) ask(ctx context.Context, op wire.Op, input, dst any) (bool, error) {
-	b, err := json.Marshal(input)
-	if err != nil {
-		return false, fmt.Errorf("%w: the input of %s: %w", ErrUnavailable, op, err)
-	}
-	out, err := e.v.guest.call(ctx, op, b, e.now(), longCall)
-	if err == nil {
-		return e.v.read(op, out, dst)
-	}
-	return false, fmt.Errorf("%w: %s of the plugin %s: %w", ErrUnavailable, op, e.v.name, err)
+// Request asks for the changes of this one request (ABI-3), for a plan whose hooks list on_request. nil: none. A guest that
+// breaks the rules, is busy or quarantined has none either, unless on_violation is fail_closed: then the error wraps
+// ErrUnavailable and the target is rejected.
+func (e *Executor) Request(ctx context.Context, f wire.RequestFacts) (*wire.Edits, error) {
+	return e.edits(ctx, wire.OpRequest, f)
 }
 
-// read decodes what a guest answered.
-func (v *version) read(op wire.Op, out []byte, dst any) (bool, error) {
-	if out == nil {
-		v.counters.noOpinion.Add(1)
-		return false, nil
+// Response is Request for an answer, for a plan whose hooks list on_response: f has the headers that the manifest declares, and
+// fields when the plan's response.mode is buffer.
+func (e *Executor) Response(ctx context.Context, f wire.ResponseFacts) (*wire.Edits, error) {
+	return e.edits(ctx, wire.OpResponse, f)
+}
+
+func (e *Executor) edits(ctx context.Context, op wire.Op, input any) (*wire.Edits, error) {
+	var edits *wire.Edits
+	err := e.ask(ctx, op, input, func(out []byte) error {
+		if out == nil {
+			return nil
+		}
+		if err := declined(out); err != nil {
+			return err
+		}
+		said := &wire.Edits{}
+		if err := json.Unmarshal(out, said); err != nil {
+			return err
+		}
+		if problems := e.v.manifest.CheckEdits(said); len(problems) > 0 {
+			return garbage("edits that cannot be used: %s", problems[0])
+		}
+		edits = said
+		return nil
+	})
+	if err != nil && !e.v.closes(err) {
+		return nil, nil
 	}
+	return edits, err
+}
+
+// closes says whether the fault of a hook rejects the target. One that declines said so on purpose (ABI-1).
+func (v *version) closes(err error) bool {
+	_, no := errors.AsType[*rules.Declined](err)
+	return v.failClosed && !no
+}
+
+// declined is the refusal that an answer may be, nil for any other.
+func declined(out []byte) error {
 	var no struct {
-		Error    *rules.Declined `json:"error"`
-		URL      string          `json:"url"`
-		Upstream string          `json:"upstream"`
+		Error *rules.Declined `json:"error"`
 	}
-	// A plan has a member error of its own; only a refusal's has a code.
-	if json.Unmarshal(out, &no) == nil && no.Error != nil && no.Error.Code != "" && no.URL == "" && no.Upstream == "" {
-		v.counters.declined.Add(1)
-		return false, fmt.Errorf("%w: %s of the plugin %s: %w", ErrUnavailable, op, v.name, no.Error)
+	if json.Unmarshal(out, &no) == nil && no.Error != nil {
+		return no.Error
 	}
-	if err := json.Unmarshal(out, dst); err != nil {
-		v.counters.violated(garbage("json"))
-		return false, fmt.Errorf("%w: %s of the plugin %s answered what cannot be read: %w", ErrUnavailable, op, v.name, err)
+	return nil
+}
+
+// ask calls the guest. The error wraps ErrUnavailable.
+func (e *Executor) ask(ctx context.Context, op wire.Op, input any, read func(out []byte) error) error {
+	if e.v.guest == nil {
+		return fmt.Errorf("%w: the plugin %s has no code for %s", ErrUnavailable, e.v.name, op)
 	}
-	return true, nil
+	b, err := json.Marshal(input)
+	if err == nil {
+		err = e.v.guest.call(ctx, op, b, read)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s of the plugin %s: %w", ErrUnavailable, op, e.v.name, err)
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -125,7 +124,8 @@ func (j *Judge) chain(r *rules.Reply) *chain {
 }
 
 // Restate returns the true status of a failed answer, or false to keep it (RST-2). The first rule or hook that answers
-// ends the search; a rule that keeps ends it too.
+// ends the search; a rule that keeps ends it too. A plugin that fails and is not to be gone without (on_violation fail_closed)
+// ends it with Keep and Rejected.
 func (j *Judge) Restate(ctx context.Context, r *rules.Reply) (wire.Restatement, bool) {
 	c := j.chain(r)
 	m, from := c.rules.Match(r), 0
@@ -192,55 +192,38 @@ func (j *Judge) Members(r *rules.Reply) []string {
 	return names
 }
 
-// restate asks the hook. One that misbehaves has no opinion (RUL-13).
-func (v *version) restate(ctx context.Context, r *rules.Reply, now time.Time) (wire.Restatement, bool) {
+// restate asks the hook. One that misbehaves has no opinion (RUL-13), unless it must not be gone without.
+func (v *version) restate(ctx context.Context, r *rules.Reply, now time.Time) (said wire.Restatement, ok bool) {
 	if !r.Facts.HasBody { // an error without a body is never restated (RST-10)
 		return wire.Restatement{}, false
 	}
-	out, err := v.hook(ctx, wire.OpRestate, r, now)
+	err := v.hook(ctx, wire.OpRestate, r, now, func(out []byte) (err error) {
+		said, ok, err = rules.ResolveRestatement(out)
+		return err
+	})
 	if err != nil {
-		return wire.Restatement{}, false
+		said, ok = wire.Restatement{Keep: true, Rejected: true}, v.closes(err)
 	}
-	said, ok, err := rules.ResolveRestatement(out)
-	v.heard(wire.OpRestate, ok, err)
 	said.Plugin, said.Rule, said.Digest = v.name, "restate", v.digest
-	return said, ok && err == nil
+	return said, ok
 }
 
-// classify asks the hook. One that misbehaves has no opinion (RUL-13).
-func (v *version) classify(ctx context.Context, r *rules.Reply, now time.Time) (wire.Verdict, bool) {
-	out, err := v.hook(ctx, wire.OpClassify, r, now)
+// classify is restate for verdicts.
+func (v *version) classify(ctx context.Context, r *rules.Reply, now time.Time) (verdict wire.Verdict, ok bool) {
+	err := v.hook(ctx, wire.OpClassify, r, now, func(out []byte) (err error) {
+		verdict, ok, err = rules.Resolve(out, r, v.granted.Terminate)
+		if ok && !v.granted.Terminate && rules.IgnoredTerminal(out) {
+			v.counters.denied.Add(1)
+		}
+		return err
+	})
 	if err != nil {
-		return wire.Verdict{}, false
-	}
-	verdict, ok, err := rules.Resolve(out, r, v.granted.Terminate)
-	v.heard(wire.OpClassify, ok, err)
-	if ok && !v.granted.Terminate && rules.IgnoredTerminal(out) {
-		v.counters.denied.Add(1)
+		return wire.Rejection(v.name, "classify", v.digest), v.closes(err)
 	}
 	verdict.Plugin, verdict.Rule, verdict.Digest = v.name, "classify", v.digest
-	return verdict, ok && err == nil
+	return verdict, ok
 }
 
-func (v *version) hook(ctx context.Context, op wire.Op, r *rules.Reply, now time.Time) ([]byte, error) {
-	out, err := v.guest.call(ctx, op, hookInput(r, v.manifest.Needs, v.config, now), now, v.guest.hookTime)
-	if err != nil && !errors.Is(err, errBusy) {
-		v.guest.log.Warn("plugin hook failed; generic behaviour is used", "op", op.String(), "error", err)
-	}
-	return out, err
-}
-
-// heard counts what a hook said.
-func (v *version) heard(op wire.Op, some bool, err error) {
-	if _, ok := errors.AsType[*rules.Declined](err); ok {
-		v.counters.declined.Add(1)
-		return
-	}
-	switch {
-	case err != nil:
-		v.counters.violated(garbage("%s", op))
-		v.guest.log.Warn("plugin hook answered garbage; generic behaviour is used", "op", op.String(), "error", err)
-	case !some:
-		v.counters.noOpinion.Add(1)
-	}
+func (v *version) hook(ctx context.Context, op wire.Op, r *rules.Reply, now time.Time, read func(out []byte) error) error {
+	return v.guest.call(ctx, op, hookInput(r, v.manifest.Needs, v.config, now), read)
 }

@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/host/plugin/binary"
+	"github.com/weirgate/weir/host/plugin/fuel"
 	"github.com/weirgate/weir/host/plugin/manifest"
 	"github.com/weirgate/weir/host/plugin/pack"
 	"github.com/weirgate/weir/rules"
@@ -36,14 +36,18 @@ type source struct {
 type loader struct {
 	hostVersion string
 	cacheDir    string
+	compileMode string
+	child       Child
+	widest      *limits // of any plugin, for a module that has no name yet
+	observer    Observer
 	log         *slog.Logger
 	now         func() time.Time
 	settings    func(name string) Settings
-	hookTime    time.Duration // for one call of restate or classify
 	requireEx   bool
 	interpret   bool
 	space       func(name string) *space
 	counters    func(name string) *counters
+	ward        func(name, digest string) *ward
 }
 
 // load does the steps of PLG-2 and ABI-7 up to the examples. The version is held once, for the caller.
@@ -68,7 +72,7 @@ func (l *loader) load(ctx context.Context, src source) (v *version, f *Fault) {
 	}
 	sum := sha256.Sum256(wasm)
 	v.digest = hex.EncodeToString(sum[:])
-	outline, f := precheck(wasm)
+	outline, f := precheck(wasm, l.widest)
 	if f != nil {
 		return v, f
 	}
@@ -113,17 +117,18 @@ func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binar
 		}
 	}
 	v.loader, v.pages = loaderRaw, o.Pages
-	dir := ""
-	if l.cacheDir != "" {
-		dir = filepath.Join(l.cacheDir, v.digest)
-	}
-	g, f := l.compile(ctx, wasm, o, dir)
+	metered, report, f := l.meter(wasm, l.widest)
 	if f != nil {
 		return f
 	}
-	v.guest = g
-	g.pool.init(runtime.GOMAXPROCS(0))
-	if v.raw, f = g.describeTwice(ctx, l.hostVersion, l.now()); f != nil {
+	code, digest, f := l.compile(ctx, metered, o)
+	if f != nil {
+		return f
+	}
+	v.report, v.code = report, digest
+	v.guest = l.newGuest(code)
+	v.guest.hold = v.tryHold
+	if v.raw, f = v.guest.describeTwice(ctx, l.hostVersion, l.now()); f != nil {
 		return f
 	}
 	m, problems, warnings := readManifest(v.raw, nil, manifest.Options{Builtin: v.origin == OriginBuiltin, Code: true})
@@ -132,6 +137,14 @@ func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binar
 	}
 	v.manifest, v.warnings = m, warnings
 	return nil
+}
+
+// newGuest is a guest without a name yet: nobody counts what it does, and it has the widest limits.
+func (l *loader) newGuest(s sandbox) *guest {
+	g := &guest{sandbox: s, log: l.log, clock: l.now, limits: l.widest, counters: &counters{}, ward: &ward{}}
+	g.draining, g.drain = context.WithCancel(context.Background())
+	g.pool.init(runtime.GOMAXPROCS(0))
+	return g
 }
 
 // isData says whether the host can do all that the manifest states without running code (ABI-2.3).
@@ -168,7 +181,7 @@ func readManifest(raw []byte, node *document.Node, o manifest.Options) (*manifes
 // describeTwice asks two fresh instances, which must answer the same bytes (ABI-2).
 func (g *guest) describeTwice(ctx context.Context, hostVersion string, now time.Time) ([]byte, *Fault) {
 	input, _ := json.Marshal(map[string]any{"host": map[string]any{ // texts always encode
-		"name": "weir", "version": hostVersion, "abi": "1.0", "features": []string{"rules", "kv"},
+		"name": "weir", "version": hostVersion, "abi": "1.0", "features": []string{"rules", "event_hook", "kv", "http_fetch"},
 	}})
 	var said [2][]byte
 	for i := range said {
@@ -183,7 +196,7 @@ func (g *guest) describeTwice(ctx context.Context, hostVersion string, now time.
 		if err != nil {
 			return nil, fault(StepInstantiate, CodeStart, "the module does not start: %v", err)
 		}
-		said[i], err = in.call(ctx, wire.OpDescribe, input, at, longCall)
+		said[i], err = in.call(ctx, wire.OpDescribe, input, at, g.limits.wall[wire.OpDescribe])
 		in.close()
 		switch {
 		case err != nil:
@@ -203,7 +216,7 @@ func (l *loader) adopt(v *version, node *document.Node) *Fault {
 	m := v.manifest
 	v.name = m.Name
 	set := l.settings(v.name)
-	v.order, v.config, v.counters = set.Order, set.Config, l.counters(v.name)
+	v.order, v.config, v.counters, v.failClosed = set.Order, set.Config, l.counters(v.name), set.OnViolation == FailClosed
 	v.granted = set.Grants.within(m.Permissions)
 	if v.origin == OriginBuiltin {
 		v.granted = asked(m.Permissions)
@@ -215,15 +228,9 @@ func (l *loader) adopt(v *version, node *document.Node) *Fault {
 		return problemFault(StepValidate, ruleProblems(problems, node))
 	}
 	v.table = table
-	if g := v.guest; g != nil {
-		g.counters, g.log = v.counters, l.log.With("plugin", v.name)
-		g.kvQuota, g.kv = v.granted.KVBytes, l.space(v.name)
-		g.settings, _ = json.Marshal(map[string]any{"config": orEmpty(v.config), "granted": v.granted}) // config was read as JSON
-		if mib := m.Limits.MemoryMiB; mib > 0 {
-			g.pages = uint32(mib) * 16
-			if initial := v.pages; initial > g.pages {
-				return fault(StepValidate, CodeMemoryLimit, "the module starts with %d pages of 64 KiB, above its own limit of %d MiB", initial, mib)
-			}
+	if v.guest != nil {
+		if f := l.christen(v, set); f != nil {
+			return f
 		}
 	}
 	if v.table.Len() == 0 && len(m.Hooks) == 0 || len(m.Examples) > 0 {
@@ -233,6 +240,26 @@ func (l *loader) adopt(v *version, node *document.Node) *Fault {
 		return fault(StepExamples, CodeNoExamples, "the plugin has rules or hooks and no examples; add some, or set plugins.require_examples to false")
 	}
 	v.warnings = append(v.warnings, manifest.Problem{Field: "examples", Code: CodeNoExamples, Message: "rules or hooks without an example"})
+	return nil
+}
+
+// christen gives the guest what belongs to its name.
+func (l *loader) christen(v *version, set Settings) *Fault {
+	g := v.guest
+	g.name, g.counters, g.observer, g.log = v.name, v.counters, l.observer, l.log.With("plugin", v.name)
+	v.ward = l.ward(v.name, v.digest)
+	g.ward = v.ward
+	g.kvQuota, g.kv = v.granted.KVBytes, l.space(v.name)
+	g.settings, _ = json.Marshal(map[string]any{"config": orEmpty(v.config), "granted": v.granted}) // config was read as JSON
+	g.limits = set.Limits.resolve().lowered(v.manifest.Limits)
+	if v.pages > g.limits.pages {
+		return fault(StepValidate, CodeMemoryLimit, "the module starts with %d pages of 64 KiB, above its limit of %d MiB; raise limits.memory_mib of this plugin",
+			v.pages, g.limits.pages*pageBytes>>20)
+	}
+	if v.report.Body > g.limits.bodyKiB<<10 {
+		return fault(StepValidate, string(fuel.BodyTooLarge), "the largest function has %d bytes, at most %d KiB are allowed; split it, or raise limits.body_kib of this plugin",
+			v.report.Body, g.limits.bodyKiB)
+	}
 	return nil
 }
 

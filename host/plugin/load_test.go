@@ -77,7 +77,7 @@ func TestBadFiles(t *testing.T) { // PLG-14, PLG-2, ABI-1, ABI-2, ABI-8
 		{"ABI-2 a version", "a.yaml", []byte("name: acme\nversion: '1.0'\n"), StepValidate, CodeManifest, "version"},
 		{"ABI-2 a kind", "a.yaml", yamlPack("kinds: [wizard]\n"), StepValidate, CodeManifest, "kinds[0]"},
 		{"ABI-2.3 hooks in a pack", "a.yaml", yamlPack("kinds: [classifier]\nhooks: [classify]\n"), StepValidate, CodeManifest, "hooks"},
-		{"ABI-2 a hook of a later host", "a.yaml", yamlPack("kinds: [executor]\nhooks: [on_event]\n"), StepValidate, CodeUnsupported, "on_event"},
+		{"ABI-2 a hook of a later host", "a.yaml", yamlPack("kinds: [executor]\nhooks: [on_failure]\n"), StepValidate, CodeUnsupported, "on_failure"},
 		{"ABI-2.1 a mixed rule", "a.yaml", yamlPack("kinds: [restatement, classifier]\nrules:\n- {id: r, status: [403], then: {restate_status: 429, reason: overloaded}}\n"), StepValidate, "rule_mixed", "rules[0]"},
 		{"ABI-2.1 a phase", "a.yaml", yamlPack("kinds: [classifier]\nrules:\n- {id: r, phase: guard, status: [403], then: {reason: overloaded}}\n"), StepValidate, "rule_phase_reserved", "rules[0]"},
 		{"ABI-2.2 providers need an executor", "a.yaml", yamlPack("kinds: [classifier]\nproviders: [{id: acme}]\n"), StepValidate, CodeManifest, "executor"},

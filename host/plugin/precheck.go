@@ -10,10 +10,8 @@ import (
 // Limits of files and modules (ABI-7, ABI-8).
 const (
 	MaxFile      = 32 << 20
-	memoryPages  = 32 << 20 / 65536
 	maxCode      = 16 << 20
 	maxFunctions = 20_000
-	maxBody      = 64 << 10
 	maxLocals    = 1_000
 	maxData      = 16 << 20
 	maxEntries   = 65_536
@@ -28,7 +26,7 @@ var exports = []binary.Export{
 }
 
 // precheck looks at a module before anything of it is compiled, so that a file cannot cost much by what it declares.
-func precheck(wasm []byte) (*binary.Outline, *Fault) {
+func precheck(wasm []byte, most *limits) (*binary.Outline, *Fault) {
 	o, err := binary.Parse(wasm)
 	switch {
 	case errors.Is(err, binary.ErrNotWasm):
@@ -44,14 +42,14 @@ func precheck(wasm []byte) (*binary.Outline, *Fault) {
 	if o.Memories != 1 {
 		return nil, fault(StepPrecheck, CodeModuleLimit, "the module has %d memories, it must have one", o.Memories)
 	}
-	if o.Pages > memoryPages {
-		return nil, fault(StepPrecheck, CodeMemoryLimit, "the module asks for %d MiB of memory at its start, at most %d are allowed", o.Pages/16, memoryPages/16)
+	if o.Pages > most.pages {
+		return nil, fault(StepPrecheck, CodeMemoryLimit, "the module asks for %d MiB of memory at its start, at most %d are allowed", o.Pages/16, most.pages/16)
 	}
 	for _, x := range []struct {
 		what    string
 		n, most int
 	}{
-		{"bytes of code", o.CodeBytes, maxCode}, {"functions", o.Functions, maxFunctions}, {"bytes in one function", o.Body, maxBody},
+		{"bytes of code", o.CodeBytes, maxCode}, {"functions", o.Functions, maxFunctions}, {"bytes in one function", o.Body, most.bodyKiB << 10},
 		{"locals in one function", o.Locals, maxLocals}, {"bytes of data", o.DataBytes, maxData}, {"tables", o.Tables, 1},
 		{"entries in its table", int(o.Entries), maxEntries},
 	} {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,10 +26,18 @@ type Builtin struct {
 
 // Settings are the operator's for one plugin.
 type Settings struct {
-	Order  int      // before all else in ABI-9; lower first
-	Config wire.Raw // for the plugin itself
-	Grants Grants   // of a third-party plugin; a built-in one is granted what it declares
+	Order       int      // before all else in ABI-9; lower first
+	Config      wire.Raw // for the plugin itself
+	Grants      Grants   // of a third-party plugin; a built-in one is granted what it declares
+	Limits      Limits   // Limits.Check says whether they are in bounds
+	OnViolation string   // FailOpen, also when empty, or FailClosed
 }
+
+// What happens when a hook of a plugin breaks the rules, is busy or quarantined (ABI-8).
+const (
+	FailOpen   = "fail_open"   // generic behaviour
+	FailClosed = "fail_closed" // the target is rejected
+)
 
 // The modes of a plugin (PLG-4). Shadow is treated as off until this host has it.
 const (
@@ -47,7 +56,11 @@ type Options struct {
 	Modes           map[string]string   // by plugin name, absent: active
 	Settings        map[string]Settings // by plugin name
 	RequireExamples bool
-	Interpret       bool // run guests without compiling them: slower by far, for where compiling costs more than it gains
+	Compile         string   // CompileInProcess, also when empty, or CompileInChild, which needs Child
+	Child           Child    // a command that runs CompileChild; the cache folder is added as its last argument
+	Observer        Observer // nil: nobody is told
+	Ports           Ports    // what host functions reach
+	Interpret       bool     // run guests without compiling them: slower by far, for where compiling costs more than it gains
 	Demo            bool
 	OnChange        func()      // after the set changed; it must not call Rescan, Configure or Close
 	OnEvent         func(Event) // for the journal; likewise
@@ -55,29 +68,32 @@ type Options struct {
 
 // Event is a change worth a line in the journal.
 type Event struct {
-	Kind    string // plugin.loaded, plugin.rejected, plugin.removed
-	At      time.Time
-	Name    string // empty when the manifest could not be read
-	Version string
-	Digest  string
-	File    string
-	Origin  Origin
-	Fault   *Fault // of plugin.rejected
+	Kind       string // plugin.loaded, plugin.rejected, plugin.removed, plugin.quarantined, plugin.restored
+	At         time.Time
+	Name       string // empty when the manifest could not be read
+	Version    string
+	Digest     string
+	File       string
+	Origin     Origin
+	Fault      *Fault      // of plugin.rejected
+	Quarantine *Quarantine // of plugin.quarantined
+	Violation  *Violation  // likewise: the last one
 }
 
 // Runtime owns the plugins of one host: what is loaded, from where, and the set in force. Its methods are safe for
 // concurrent use; Start is called once, Close once after it.
 type Runtime struct {
-	o        Options
-	hookTime time.Duration
-	set      atomic.Pointer[Set]
+	o     Options
+	rooms *rooms
+	set   atomic.Pointer[Set]
 
 	mu       sync.Mutex // guards what follows
 	slots    map[string]*slot
 	modes    map[string]string
 	settings map[string]Settings
-	spaces   map[string]*space
 	counts   map[string]*counters
+	wards    map[string]map[string]*ward // by name and digest
+	drained  []*version                  // replaced or removed; requests may still hold them
 	sequence int
 	closed   bool
 
@@ -110,9 +126,10 @@ func New(o Options) *Runtime {
 		o.Now = time.Now
 	}
 	r := &Runtime{
-		o: o, hookTime: hookCall, slots: map[string]*slot{}, modes: maps.Clone(o.Modes), settings: maps.Clone(o.Settings),
-		spaces: map[string]*space{}, counts: map[string]*counters{},
+		o: o, slots: map[string]*slot{}, modes: maps.Clone(o.Modes), settings: maps.Clone(o.Settings),
+		counts: map[string]*counters{}, wards: map[string]map[string]*ward{},
 	}
+	r.rooms = newRooms(o.Ports, r.secret, o.Now, o.Log)
 	r.watch.init()
 	r.set.Store(newSet(nil, owners{}, o.Now))
 	return r
@@ -125,6 +142,7 @@ func (r *Runtime) Start(ctx context.Context) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	r.wg.Go(func() { r.trimLoop(watch) })
+	r.wg.Go(func() { r.rooms.keep(watch) })
 	if r.o.Dir == "" {
 		r.prune()
 		return nil
@@ -150,16 +168,27 @@ func (r *Runtime) trimLoop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			s := r.Acquire()
-			for _, v := range s.plugins {
-				if v.guest != nil {
-					v.guest.pool.trim(now.Add(-idleFor))
-				}
+		case <-tick.C:
+			for _, v := range r.guests() {
+				v.guest.pool.trim(r.o.Now().Add(-idleFor))
+				v.release()
 			}
-			s.Release()
 		}
 	}
+}
+
+// guests are the versions in force that have code, also switched off ones. The caller releases each.
+func (r *Runtime) guests() []*version {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*version
+	for _, s := range r.slots {
+		if v := s.active; v != nil && v.guest != nil {
+			v.hold()
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 // Close stops watching, gives up all versions and waits until the last request that holds one is done, or ctx ends.
@@ -174,10 +203,12 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, s := range r.slots {
 		if s.active != nil {
 			all = append(all, s.active)
-			s.active.release()
+			s.active.retire()
 			s.active = nil
 		}
 	}
+	all = append(all, r.drained...)
+	r.drained = nil
 	old := r.set.Swap(newSet(nil, owners{}, r.o.Now))
 	r.mu.Unlock()
 	old.Release()
@@ -185,10 +216,10 @@ func (r *Runtime) Close(ctx context.Context) error {
 		select {
 		case <-v.closed:
 		case <-ctx.Done():
-			return ctx.Err()
+			return errors.Join(ctx.Err(), r.rooms.close(context.WithoutCancel(ctx)))
 		}
 	}
-	return nil
+	return r.rooms.close(ctx)
 }
 
 // Acquire returns the set in force, held until its Release. It takes no lock.
@@ -248,13 +279,26 @@ func (r *Runtime) loadBuiltins(ctx context.Context, wanted func(key string) bool
 
 func (r *Runtime) loader() *loader {
 	return &loader{
-		hostVersion: r.o.Version, cacheDir: r.o.CacheDir, log: r.o.Log, now: r.o.Now, hookTime: r.hookTime, requireEx: r.o.RequireExamples, interpret: r.o.Interpret,
+		hostVersion: r.o.Version, cacheDir: r.o.CacheDir, compileMode: r.o.Compile, child: r.o.Child, widest: r.widest(), observer: r.o.Observer,
+		log: r.o.Log, now: r.o.Now, requireEx: r.o.RequireExamples, interpret: r.o.Interpret,
 		settings: func(name string) Settings { r.mu.Lock(); defer r.mu.Unlock(); return r.settings[name] },
-		space:    func(name string) *space { return kept(&r.mu, r.spaces, name, newSpace) },
+		space:    r.rooms.space,
 		counters: func(name string) *counters {
 			return kept(&r.mu, r.counts, name, func() *counters { return &counters{} })
 		},
+		ward: r.ward,
 	}
+}
+
+// widest are the limits for a module that has no name yet.
+func (r *Runtime) widest() *limits {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Limits
+	for _, s := range r.settings {
+		all = append(all, s.Limits)
+	}
+	return widest(all)
 }
 
 // kept returns what m holds for name, made at the first time: state belongs to the name and outlives versions.

@@ -61,7 +61,7 @@ func newSet(enabled []*version, own owners, now func() time.Time) *Set {
 		}
 	}
 	for id, e := range s.providers {
-		e.executes = s.byName[s.elect(id, e.describes).name]
+		e.executes = s.executor(id, e.describes)
 		s.known[id] = s.newJudge(id)
 	}
 	return s
@@ -96,6 +96,34 @@ func (s *Set) elect(id string, describes *version) *version {
 	for _, v := range s.plugins {
 		if v != describes && v.manifest.Is(wire.KindExecutor) && slices.Contains(v.granted.Providers, id) && v.speaksFor(id) &&
 			before(v, first, v.matches(id, "*", "*"), first.matches(id, "*", "*")) < 0 {
+			first = v
+		}
+	}
+	return first
+}
+
+// executor is the elected one of a provider with the built-in one that takes over for it: each provider has its own, since who
+// takes over depends on the provider.
+func (s *Set) executor(id string, describes *version) *Executor {
+	v := s.elect(id, describes)
+	e := &Executor{v: v, now: s.now}
+	if v.origin != OriginBuiltin {
+		if o := s.substitute(id); o != nil {
+			e.fallback = &Executor{v: o, now: s.now}
+		}
+	}
+	return e
+}
+
+// substitute is the built-in executor that describes the provider, or was granted it.
+func (s *Set) substitute(id string) *version {
+	var first *version
+	for _, v := range s.plugins {
+		describes := slices.ContainsFunc(v.manifest.Providers, func(p wire.Provider) bool { return p.ID == id })
+		if v.origin != OriginBuiltin || !v.manifest.Is(wire.KindExecutor) || !describes && (!slices.Contains(v.granted.Providers, id) || !v.speaksFor(id)) {
+			continue
+		}
+		if first == nil || before(v, first, v.matches(id, "*", "*"), first.matches(id, "*", "*")) < 0 {
 			first = v
 		}
 	}

@@ -167,7 +167,7 @@ func TestPlanOfAGuest(t *testing.T) { // ABI-3
 		`{"url":"{{connection.base_url}}/a","error":{"code_paths":["code"]}}`: "",
 		`{"url":"https://{{model}}/a"}`:                                       "cannot be used",
 		`{"error":{"code":"unsupported","message":"no such model"}}`:          "declined",
-		`{"url":7}`: "cannot be read",
+		`{"url":7}`: "cannot be used",
 		``:          "no plan",
 	} {
 		_, s := setOf(t, Options{}, guestFile(module{manifest: m, answer: answer}))

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/weirgate/weir/host/plugin/manifest"
@@ -10,10 +11,13 @@ import (
 
 // States of a plugin (ABI-7).
 const (
-	StateActive   = "active"
-	StateRejected = "rejected"
-	StateDisabled = "disabled"
-	StateLoading  = "loading"
+	StateLoading     = "loading"
+	StateActive      = "active"
+	StateDegraded    = "degraded" // active, and instances were lost to violations in the last minute
+	StateQuarantined = "quarantined"
+	StateRejected    = "rejected"
+	StateDraining    = "draining" // removed, while requests that began with it still run
+	StateDisabled    = "disabled"
 )
 
 // Status is what the management API shows of one plugin: P of PLG-15.
@@ -38,11 +42,16 @@ type Status struct {
 	Fault       *Fault             `json:"fault"` // of the last bytes that were tried, also while an older version is active
 	Warnings    []manifest.Problem `json:"warnings,omitempty"`
 	Counters    Counters           `json:"counters"`
-	Manifest    wire.Raw           `json:"-"` // as the plugin described itself
+	Quarantine  *Quarantine        `json:"quarantine"`         // null: there is none
+	Violation   *Violation         `json:"violation"`          // the last one of this digest
+	Instances   int                `json:"instances"`          // of the version in force
+	MemoryBytes int64              `json:"memoryBytes"`        // their linear memory
+	Draining    int                `json:"draining,omitempty"` // replaced versions that requests still hold
+	Manifest    wire.Raw           `json:"-"`                  // as the plugin described itself
 }
 
 // List shows every plugin, also the hidden, switched off and refused ones: built-in ones first, then the folder's in the
-// order in which they came.
+// order in which they came, then the removed ones that requests still hold.
 func (r *Runtime) List() []Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,6 +62,16 @@ func (r *Runtime) List() []Status {
 	list := []Status{}
 	for _, s := range r.ordered() {
 		list = append(list, r.status(s, on))
+	}
+	r.drained = slices.DeleteFunc(r.drained, (*version).isClosed)
+	for _, v := range r.drained {
+		if i := slices.IndexFunc(list, func(s Status) bool { return s.Name == v.name }); i >= 0 {
+			list[i].Draining++
+			continue
+		}
+		st := Status{Origin: v.origin, State: StateDraining, Kinds: []string{}, Providers: []string{}, Draining: 1}
+		st.describe(v, r.mode(v.name), r.o.Now())
+		list = append(list, st)
 	}
 	return list
 }
@@ -81,13 +100,31 @@ func (r *Runtime) status(s *slot, on map[*version]bool) Status {
 	if on[v] {
 		st.State = StateActive
 	}
+	st.describe(v, r.mode(v.name), r.o.Now())
+	switch {
+	case st.State != StateActive || v.ward == nil:
+	case st.Quarantine != nil:
+		st.State = StateQuarantined
+	default:
+		if _, degraded, _ := v.ward.see(r.o.Now()); degraded {
+			st.State = StateDegraded
+		}
+	}
+	return st
+}
+
+// describe fills in what the version itself says.
+func (st *Status) describe(v *version, mode string, now time.Time) {
 	m := v.manifest
-	st.Name, st.Mode, st.Version, st.Summary, st.Kinds = v.name, r.mode(v.name), m.Version, m.Summary, append(st.Kinds, m.Kinds...)
+	st.Name, st.Mode, st.Version, st.Summary, st.Kinds = v.name, mode, m.Version, m.Summary, append(st.Kinds, m.Kinds...)
 	st.Digest, st.Size, st.Loader, st.LoadedAt = v.digest, v.size, v.loader, v.loadedAt
 	st.Permissions, st.Granted, st.Rules, st.Warnings = m.Permissions, v.granted, v.table.Len(), v.warnings
 	st.Counters, st.Manifest = v.counters.read(), bytes.Clone(v.raw)
 	for i := range m.Providers {
 		st.Providers = append(st.Providers, m.Providers[i].ID)
 	}
-	return st
+	if v.guest != nil {
+		st.Quarantine, _, st.Violation = v.ward.see(now)
+		st.Instances, st.MemoryBytes = v.guest.pool.count(), v.guest.bytes.Load()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgate/weir/host/plugin/fuel"
 	"github.com/weirgate/weir/host/plugin/manifest"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
@@ -43,20 +44,58 @@ type version struct {
 	granted  Grants
 	counters *counters
 
-	holders atomic.Int64 // sets, and the slot
-	closed  chan struct{}
+	code       string      // digest of the metered module: the key of its compiled code
+	report     fuel.Report // of the metering
+	ward       *ward       // nil: data only
+	failClosed bool        // a fault of a hook rejects the target (on_violation)
+
+	holders  atomic.Int64 // sets, the slot, and work in the background
+	closed   chan struct{}
+	deadline *time.Timer // of the drain; set before the slot lets go
 }
 
 func (v *version) hold() { v.holders.Add(1) }
 
+// tryHold is hold for who does not know whether the version is still open.
+func (v *version) tryHold() (release func(), ok bool) {
+	for {
+		n := v.holders.Load()
+		if n == 0 {
+			return nil, false
+		}
+		if v.holders.CompareAndSwap(n, n+1) {
+			return v.release, true
+		}
+	}
+}
+
+// drainFor is how long requests may go on with a version that was replaced before its guest is taken from them (ABI-7 step 6).
+const drainFor = 30 * time.Second
+
+// retire has the version close soon: when the last request is done with it, and its guest after drainFor at the latest. The
+// caller still holds it.
+func (v *version) retire() {
+	if v.guest != nil {
+		v.deadline = time.AfterFunc(drainFor, v.guest.expire)
+	}
+	v.release()
+}
+
 // release closes the version when the last holder let go.
 func (v *version) release() {
-	if v.holders.Add(-1) == 0 {
-		if v.guest != nil {
-			v.guest.close()
-		}
-		close(v.closed)
+	if v.holders.Add(-1) > 0 {
+		return
 	}
+	if v.deadline != nil {
+		v.deadline.Stop()
+	}
+	if v.guest != nil {
+		v.guest.close()
+	}
+	if v.ward != nil {
+		v.ward.users.Add(-1)
+	}
+	close(v.closed)
 }
 
 // hosts are the granted hosts.
@@ -97,4 +136,13 @@ func (v *version) steady() bool {
 		}
 	}
 	return true
+}
+
+func (v *version) isClosed() bool {
+	select {
+	case <-v.closed:
+		return true
+	default:
+		return false
+	}
 }

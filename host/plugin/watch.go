@@ -313,7 +313,7 @@ func (r *Runtime) prune() {
 			return // its digest is not known yet
 		}
 		if s.active != nil {
-			used[s.active.digest] = true
+			used[s.active.code] = true
 		}
 	}
 	r.mu.Unlock()

@@ -13,6 +13,7 @@ type Restatement struct {
 	Note       string        `json:"note,omitempty"`
 	RetryAfter time.Duration `json:"-"` // told to the client only (RST-6)
 	Keep       bool          `json:"-"` // the rule stops the search and changes nothing
+	Rejected   bool          `json:"-"` // with Keep: the plugin failed and is not to be gone without; the verdict is Rejection
 	Plugin     string        `json:"-"`
 	Rule       string        `json:"-"`
 	Digest     string        `json:"-"` // of the plugin version that decided (ABI-9)
@@ -37,6 +38,13 @@ type Verdict struct {
 	Plugin        string
 	Rule          string
 	Digest        string
+	Rejected      bool // a Rejection
+}
+
+// Rejection is the verdict where a plugin whose on_violation is fail_closed has none (ABI-8): this target is left for another,
+// and nothing is counted against anybody.
+func Rejection(plugin, rule, digest string) Verdict {
+	return Verdict{Reason: Unknown, Scope: ScopeRequest, Fallback: true, Plugin: plugin, Rule: rule, Digest: digest, Rejected: true}
 }
 
 // Evidence names who decided, as plugin/rule.
