@@ -13,7 +13,7 @@ type machine struct {
 // call runs one operation. nil is "no opinion", which is also the answer to an operation that this sdk does not know. The
 // answer is valid until the next call.
 func (m *machine) call(op wire.Op, input []byte) []byte {
-	m.out.reset()
+	m.out.Reset()
 	if op == wire.OpEvent {
 		return m.onEvent(input)
 	}
@@ -30,7 +30,7 @@ func (m *machine) call(op wire.Op, input []byte) []byte {
 	case wire.OpResponse:
 		answer(w, input, p.OnResponse, response)
 	case wire.OpEnd:
-		p.onEnd(Parse(input))
+		p.onEnd(loose(input))
 	case wire.OpRespond:
 		answer(w, input, p.Respond, request)
 	case wire.OpRestate:
@@ -56,7 +56,7 @@ func answer[In, Out any, P written[Out]](w *Writer, input []byte, f func(In) P, 
 	if f == nil {
 		return
 	}
-	v := Parse(input)
+	v := loose(input) // the host writes JSON
 	if !v.isObject() {
 		return
 	}

@@ -11,7 +11,7 @@ type Event struct {
 
 // JSON is the value at path in the data. The data is not checked beforehand, since most of a stream is not even looked at:
 // in data that is no JSON, a path may find what only looks like a value.
-func (e *Event) JSON(path string) Value { return Value{e.Data[space(e.Data, 0):]}.Get(path) }
+func (e *Event) JSON(path string) Value { return loose(e.Data).Get(path) }
 
 // Replace sends data in place of the event's own, under the same name.
 func (e *Event) Replace(data []byte) Action {
@@ -24,6 +24,19 @@ type Action struct {
 	name   string
 	data   []byte
 	refuse *Error
+}
+
+// String is the action in words, for tests.
+func (a Action) String() string {
+	switch a.kind {
+	case wire.EventDrop:
+		return "drop"
+	case wire.EventReplace:
+		return "replace by " + a.name + " " + string(a.data)
+	case wire.EventEnd:
+		return "end: " + a.refuse.Error()
+	}
+	return "pass"
 }
 
 // What to do with an event: let it through as it is, or take it out of the stream. Event.Replace, Replace and EndStream are

@@ -59,10 +59,10 @@ func (f *Failure) Header(name string) string {
 	return s
 }
 
-// JSON is the value at path in the body.
+// JSON is the value at path in the body. A body that was cut off is read as far as it goes.
 func (f *Failure) JSON(path string) Value {
 	if !f.read {
-		f.body, f.read = Parse([]byte(f.Body())), true
+		f.body, f.read = loose(f.Get("error.text").text()), true
 	}
 	return f.body.Get(path)
 }

@@ -17,6 +17,7 @@ type (
 	TerminatePermission = wire.TerminatePermission
 	ProvidersPermission = wire.ProvidersPermission
 
+	Dialect     = wire.Dialect
 	Limits      = wire.Limits
 	AnswerEvent = wire.AnswerEvent
 	Raw         = wire.Raw // JSON as it is

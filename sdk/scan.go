@@ -20,6 +20,15 @@ func Parse(b []byte) Value {
 	return Value{b[i:end]}
 }
 
+// loose is the value of b without a look at whether it is JSON: reading it twice would cost as much as the rest of a call. In
+// what is no JSON, or was cut off, a path may find what looks like a value up to there; nothing ever fails.
+func loose(b []byte) Value {
+	if b = b[space(b, 0):]; len(b) == 0 {
+		return Value{}
+	}
+	return Value{b}
+}
+
 // Exists says whether there is a value; null is one.
 func (v Value) Exists() bool { return len(v.raw) > 0 }
 
@@ -206,14 +215,25 @@ func (v Value) Text() (string, bool) {
 	if len(v.raw) < 2 || v.raw[0] != '"' {
 		return "", false
 	}
+	return string(v.text()), true
+}
+
+// text is the text of a JSON string; its bytes may be those of the value itself.
+func (v Value) text() []byte {
+	if len(v.raw) < 2 || v.raw[0] != '"' {
+		return nil
+	}
 	in := v.raw[1 : len(v.raw)-1]
+	plain := escape(in, 0)
+	if plain == len(in) {
+		return in
+	}
 	out := make([]byte, 0, len(in))
-	for i := 0; i < len(in); i++ {
-		if in[i] != '\\' || i+1 == len(in) {
-			out = append(out, in[i])
-			continue
+	for i := 0; ; {
+		out = append(out, in[i:plain]...)
+		if i = plain + 1; i >= len(in) {
+			return append(out, in[min(plain, len(in)):]...)
 		}
-		i++
 		switch c := in[i]; c {
 		case 'n':
 			out = append(out, '\n')
@@ -232,8 +252,17 @@ func (v Value) Text() (string, bool) {
 		default:
 			out = append(out, c)
 		}
+		i++
+		plain = escape(in, i)
 	}
-	return string(out), true
+}
+
+// escape is the place of the next backslash, or the end.
+func escape(b []byte, i int) int {
+	for i < len(b) && b[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 // unicodeEscape reads what follows \u, with the second half of a pair, and returns how many bytes that were.

@@ -14,8 +14,8 @@ type Writer struct {
 // Bytes is what was written so far.
 func (w *Writer) Bytes() []byte { return w.b }
 
-// reset empties w and keeps its room.
-func (w *Writer) reset() { w.b, w.comma = w.b[:0], false }
+// Reset empties w and keeps its room: what Bytes returned before is then overwritten.
+func (w *Writer) Reset() { w.b, w.comma = w.b[:0], false }
 
 func (w *Writer) next() {
 	if w.comma {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/weirgate/weir/sdk/wire"
 )
 
 // Outcome is how a step ended.
@@ -43,7 +41,7 @@ func (s Step) String() string {
 
 // Cost is what one operation costs, over many calls.
 type Cost struct {
-	Op      wire.Op       `json:"op"`
+	Op      string        `json:"op"`
 	Calls   int           `json:"calls"`
 	Mean    time.Duration `json:"mean_ns"`
 	MaxFuel int64         `json:"max_fuel"`
