@@ -10,7 +10,7 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// EventHook is the hook of one stream's events (ABI-5). One goroutine uses it: first On for each event, then End once, whatever
+// EventHook is the hook of one stream's events (ABI-5). One goroutine uses it: first Event for each event, then End once, whatever
 // became of the stream.
 type EventHook struct {
 	e        *Executor
@@ -24,49 +24,41 @@ type EventHook struct {
 	output   []byte
 }
 
-// EventVerdict is what the hook says about one event. Name and Data are those of EventReplace and valid until the next On.
-type EventVerdict struct {
-	Action  wire.EventAction
-	Name    []byte
-	Data    []byte
-	Code    string // of EventEnd: the error that ends the stream
-	Message string
-}
+// Calls are what a plan asks of the guest for a stream: on_event (response.events is hook), all of them by one instance
+// (response.stateful), and on_end.
+type Calls struct{ Events, Stateful, End bool }
 
-// Events returns the hook of a new stream, nil when the plan asks for none: on_event is asked when response.events is hook, on_end
-// when hooks lists it or the stream is stateful.
-func (e *Executor) Events(p *wire.Plan) *EventHook {
-	h := &EventHook{e: e, events: p.Response.Events == "hook", ends: p.Response.Stateful}
-	h.stateful = p.Response.Stateful && h.events
-	for _, name := range p.Hooks {
-		h.ends = h.ends || name == wire.OpEnd.String()
+// ErrUnhooked is wrapped by the error of an EventHook whose guest hears no more of the stream (ABI-5).
+var ErrUnhooked = errors.New("the stream goes on unhooked")
+
+// Events returns the hook of a new stream.
+func (e *Executor) Events(c Calls) *EventHook {
+	h := &EventHook{e: e, off: e.v.guest == nil, events: c.Events, ends: c.End, stateful: c.Stateful && c.Events}
+	if !h.off {
+		h.stream = e.v.guest.streams.Add(1)
 	}
-	if e.v.guest == nil || !h.events && !h.ends {
-		return nil
-	}
-	h.stream = e.v.guest.streams.Add(1)
 	return h
 }
 
-// On asks about one event. A guest that breaks the rules, is busy or quarantined lets it pass; a stateful stream, whose state
-// then misses an event, goes on unhooked. Only with on_violation fail_closed there is an error, which wraps ErrUnavailable: the
-// stream ends.
-func (h *EventHook) On(ctx context.Context, name, data []byte) (EventVerdict, error) {
-	pass := EventVerdict{Action: wire.EventPass}
+// Event asks about one event; the answer lies in memory that the next call uses again. Data of wire.EventEnd is the JSON
+// {"error": {"code", "message"}}. After an error the event passes. It wraps ErrUnhooked when there is no use in asking for the
+// next ones: a stateful stream, whose state misses an event, goes on unhooked. It wraps ErrUnavailable when the plugin fails
+// closed: the stream ends.
+func (h *EventHook) Event(ctx context.Context, name, data []byte) (wire.EventAnswer, error) {
 	if h.off || !h.events {
-		return pass, nil
+		return wire.EventAnswer{}, ErrUnhooked
 	}
 	g := h.e.v.guest
 	t, err := g.begin(ctx, wire.OpEvent, h.in, h.stateful)
 	if err != nil {
-		return pass, h.failed(wire.OpEvent, err)
+		return wire.EventAnswer{}, h.failed(err)
 	}
 	if h.stateful && h.in == nil {
 		g.pool.tie(t.in)
 		h.in = t.in
 	}
 	h.input = wire.AppendEvent(h.input[:0], wire.Event{Stream: h.stream, Name: name, Data: data})
-	var said EventVerdict
+	var said wire.EventAnswer
 	out, err := t.in.within(ctx, wire.OpEvent, wire.OpEvent, h.input, t.began, t.wall)
 	result := resultOK
 	if err == nil {
@@ -78,40 +70,31 @@ func (h *EventHook) On(ctx context.Context, name, data []byte) (EventVerdict, er
 	}
 	t.end(err, result)
 	if err != nil {
-		return pass, h.failed(wire.OpEvent, err)
+		return wire.EventAnswer{}, h.failed(err)
 	}
 	return said, nil
 }
 
 // readEvent decodes what on_event answered. An error of EventEnd is the stream's, not the guest's.
-func readEvent(out []byte) (EventVerdict, error) {
+func readEvent(out []byte) (wire.EventAnswer, error) {
 	a, ok := wire.ReadEventAnswer(out)
 	if !ok {
-		return EventVerdict{}, garbage("on_event answered %d bytes that are none of its forms", len(out))
+		return wire.EventAnswer{}, garbage("on_event answered %d bytes that are none of its forms", len(out))
 	}
-	v := EventVerdict{Action: a.Action, Name: a.Name, Data: a.Data}
-	if a.Action == wire.EventEnd {
-		var why struct {
-			Error *rules.Declined `json:"error"`
-		}
-		if err := json.Unmarshal(a.Data, &why); err != nil || why.Error == nil {
-			return EventVerdict{}, garbage("on_event ends the stream without an error that can be read")
-		}
-		v.Code, v.Message, v.Data = why.Error.Code, why.Error.Message, nil
+	if a.Action == wire.EventEnd && declined(a.Data) == nil {
+		return wire.EventAnswer{}, garbage("on_event ends the stream without an error that can be read")
 	}
-	return v, nil
+	return a, nil
 }
 
 // failed decides what a fault means for the stream.
-func (h *EventHook) failed(op wire.Op, err error) error {
-	if h.stateful {
-		h.off = true
+func (h *EventHook) failed(err error) error {
+	h.off = h.off || h.stateful || h.e.v.closes(err) || errors.Is(err, errDrained)
+	err = h.e.v.hookFault(wire.OpEvent, err)
+	if h.off {
+		err = fmt.Errorf("%w: %w", ErrUnhooked, err)
 	}
-	if !h.e.v.closes(err) {
-		return nil
-	}
-	h.off = true
-	return fmt.Errorf("%w: %s of the plugin %s: %w", ErrUnavailable, op, h.e.v.name, err)
+	return err
 }
 
 // End tells the guest that the stream is over, and frees the instance of a stateful one. complete says that the upstream ended it

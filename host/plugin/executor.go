@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,9 +35,6 @@ func (e *Executor) Hosts() []string { return e.v.hosts() }
 // RequestFields are the paths of the request that on_request and respond see (needs.request_fields). The list must not be
 // changed.
 func (e *Executor) RequestFields() []string { return e.v.manifest.Needs.RequestFields }
-
-// ResponseHeaders are the globs of headers that on_response sees (needs.headers), in small letters. The list must not be changed.
-func (e *Executor) ResponseHeaders() []string { return e.v.manifest.Needs.Headers }
 
 // Fallback is the built-in executor that takes over when a method of this one says ErrUnavailable (ABI-8), nil when the target
 // is to be skipped. Plans that were cached for this executor stay in use.
@@ -144,22 +142,40 @@ func (e *Executor) Respond(ctx context.Context, f wire.RequestFacts) (*wire.Answ
 	return &a, nil
 }
 
-// Request asks for the changes of this one request (ABI-3), for a plan whose hooks list on_request. nil: none. A guest that
-// breaks the rules, is busy or quarantined has none either, unless on_violation is fail_closed: then the error wraps
-// ErrUnavailable and the target is rejected.
-func (e *Executor) Request(ctx context.Context, f wire.RequestFacts) (*wire.Edits, error) {
-	return e.edits(ctx, wire.OpRequest, f)
+// Ready is nil while a plan that was asked for before may still be used: always, but for a plugin that fails closed and is
+// quarantined, which says ErrUnavailable (ABI-8).
+func (e *Executor) Ready() error {
+	if !e.v.failClosed || e.v.ward == nil {
+		return nil
+	}
+	if q, _, _ := e.v.ward.see(e.now()); q != nil && !q.Trial {
+		return fmt.Errorf("%w: the plugin %s is quarantined until %s and fails closed", ErrUnavailable, e.v.name, q.Until.Format(time.TimeOnly))
+	}
+	return nil
 }
 
-// Response is Request for an answer, for a plan whose hooks list on_response: f has the headers that the manifest declares, and
-// fields when the plan's response.mode is buffer.
-func (e *Executor) Response(ctx context.Context, f wire.ResponseFacts) (*wire.Edits, error) {
-	return e.edits(ctx, wire.OpResponse, f)
+// Request asks for the changes of this one request (ABI-3), for a plan whose hooks list on_request; nil: none. check says
+// whether they can be used, and may be nil: changes that cannot are garbage. After an error the request goes on without
+// them, unless the error wraps ErrUnavailable, which only a plugin says that fails closed: then the target is rejected.
+func (e *Executor) Request(ctx context.Context, f wire.RequestFacts, check func(*wire.Edits) error) (*wire.Edits, error) {
+	return e.edits(ctx, wire.OpRequest, f, check)
 }
 
-func (e *Executor) edits(ctx context.Context, op wire.Op, input any) (*wire.Edits, error) {
+// Response is Request for an answer, for a plan whose hooks list on_response. The guest sees those of the headers h that the
+// manifest declares, and f.Fields, which there are when the plan's response.mode is buffer.
+func (e *Executor) Response(ctx context.Context, f wire.ResponseFacts, h http.Header, check func(*wire.Edits) error) (*wire.Edits, error) {
+	f.Headers = map[string]string{}
+	for name, values := range h {
+		if name = strings.ToLower(name); rules.Visible(e.v.manifest.Needs, name) {
+			f.Headers[name] = strings.Join(values, ", ")
+		}
+	}
+	return e.edits(ctx, wire.OpResponse, f, check)
+}
+
+func (e *Executor) edits(ctx context.Context, op wire.Op, input any, check func(*wire.Edits) error) (*wire.Edits, error) {
 	var edits *wire.Edits
-	err := e.ask(ctx, op, input, func(out []byte) error {
+	err := e.v.asks(ctx, op, input, func(out []byte) error {
 		if out == nil {
 			return nil
 		}
@@ -173,13 +189,27 @@ func (e *Executor) edits(ctx context.Context, op wire.Op, input any) (*wire.Edit
 		if problems := e.v.manifest.CheckEdits(said); len(problems) > 0 {
 			return garbage("edits that cannot be used: %s", problems[0])
 		}
+		if check != nil {
+			if err := check(said); err != nil {
+				return err
+			}
+		}
 		edits = said
 		return nil
 	})
-	if err != nil && !e.v.closes(err) {
-		return nil, nil
+	return edits, e.v.hookFault(op, err)
+}
+
+// hookFault is the error of a hook: it rejects the target only when the plugin is not to be gone without. One that declines
+// says so on purpose, and rejects nothing (ABI-1).
+func (v *version) hookFault(op wire.Op, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case v.closes(err):
+		return fmt.Errorf("%w: %s of the plugin %s: %w", ErrUnavailable, op, v.name, err)
 	}
-	return edits, err
+	return fmt.Errorf("%s of the plugin %s: %w", op, v.name, err)
 }
 
 // closes says whether the fault of a hook rejects the target. One that declines said so on purpose (ABI-1).
@@ -199,17 +229,21 @@ func declined(out []byte) error {
 	return nil
 }
 
-// ask calls the guest. The error wraps ErrUnavailable.
+// ask calls the guest for what there is no doing without. The error wraps ErrUnavailable.
 func (e *Executor) ask(ctx context.Context, op wire.Op, input any, read func(out []byte) error) error {
-	if e.v.guest == nil {
-		return fmt.Errorf("%w: the plugin %s has no code for %s", ErrUnavailable, e.v.name, op)
-	}
-	b, err := json.Marshal(input)
-	if err == nil {
-		err = e.v.guest.call(ctx, op, b, read)
-	}
-	if err != nil {
+	if err := e.v.asks(ctx, op, input, read); err != nil {
 		return fmt.Errorf("%w: %s of the plugin %s: %w", ErrUnavailable, op, e.v.name, err)
 	}
 	return nil
+}
+
+func (v *version) asks(ctx context.Context, op wire.Op, input any, read func(out []byte) error) error {
+	if v.guest == nil {
+		return errNoCode
+	}
+	b, err := json.Marshal(input)
+	if err != nil {
+		return err
+	}
+	return v.guest.call(ctx, op, b, read)
 }

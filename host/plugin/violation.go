@@ -26,6 +26,7 @@ var (
 	errQuarantined = errors.New("the plugin is quarantined")
 	errGone        = errors.New("the instance is gone")
 	errDrained     = errors.New("the version was replaced and its time to finish is over")
+	errNoCode      = errors.New("it has no code")
 	errOversize    = fmt.Errorf("the input is larger than the %d bytes that a guest is given", maxInput)
 )
 
