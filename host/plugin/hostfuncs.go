@@ -315,8 +315,8 @@ func metricName(s string) bool {
 // hostFetch is http_fetch. It may wait, so it is for plan and configure only: no request waits for it but the one that asks.
 func hostFetch(ctx context.Context, g *instance, mem api.Memory, stack []uint64) {
 	request, dst := bytesAt(mem, stack[0], stack[1]), bytesAt(mem, stack[2], stack[3])
-	l, grants, op := g.kv.lent, g.owner.grants(), g.operation()
-	if l == nil || l.lane == nil || op != wire.OpPlan && op != wire.OpConfigure || len(grants.HTTPHosts) == 0 {
+	l, grants := g.kv.lent, g.owner.grants()
+	if l == nil || l.lane == nil || g.op != wire.OpPlan && g.op != wire.OpConfigure || len(grants.HTTPHosts) == 0 {
 		denied(g, stack)
 		return
 	}
@@ -381,13 +381,4 @@ func fetchCode(err error) int {
 		}
 	}
 	return errUnavailable
-}
-
-// operation is the op that weir_call runs now, 0 outside of it. The host puts the op where it puts the size for weir_alloc,
-// and asks that only for more than the buffer has; an input is longer than its op's number.
-func (in *instance) operation() wire.Op {
-	if in.stack[0] > uint64(in.size) {
-		return 0
-	}
-	return wire.Op(in.stack[0])
 }
