@@ -169,4 +169,3 @@ func TestAddresses(t *testing.T) { // ABI-6, SEC-5
 		t.Error("a name was taken for an address")
 	}
 }
-
