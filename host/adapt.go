@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -37,6 +39,40 @@ func (e executor) Plan(ctx context.Context, q wire.PlanQuery, auth wire.Auth) (*
 func (e executor) Respond(ctx context.Context, f wire.RequestFacts) (*wire.Answer, error) {
 	a, err := e.Executor.Respond(ctx, f)
 	return a, unavailable(err)
+}
+
+func (e executor) Fallback() dispatch.Executor {
+	if f := e.Executor.Fallback(); f != nil {
+		return executor{f}
+	}
+	return nil
+}
+
+func (e executor) Request(ctx context.Context, f wire.RequestFacts, check func(*wire.Edits) error) (*wire.Edits, error) {
+	said, err := e.Executor.Request(ctx, f, check)
+	return said, unavailable(err)
+}
+
+func (e executor) Response(ctx context.Context, f wire.ResponseFacts, h http.Header, check func(*wire.Edits) error) (*wire.Edits, error) {
+	said, err := e.Executor.Response(ctx, f, h, check)
+	return said, unavailable(err)
+}
+
+func (e executor) Ready() error { return unavailable(e.Executor.Ready()) }
+
+func (e executor) Events(c upstream.Calls) dispatch.EventHook {
+	return eventHook{e.Executor.Events(plugin.Calls{Events: c.Events, Stateful: c.Stateful, End: c.End})}
+}
+
+// eventHook says in the dispatcher's words that a guest hears no more.
+type eventHook struct{ *plugin.EventHook }
+
+func (h eventHook) Event(ctx context.Context, name, data []byte) (wire.EventAnswer, error) {
+	said, err := h.EventHook.Event(ctx, name, data)
+	if errors.Is(err, plugin.ErrUnhooked) {
+		err = fmt.Errorf("%w: %w", dispatch.ErrUnhooked, err)
+	}
+	return said, unavailable(err)
 }
 
 func unavailable(err error) error {

@@ -87,6 +87,17 @@ func Compile(edits []wire.Edit) (*Editor, error) {
 	return e, nil
 }
 
+// Then returns an editor that runs the steps of e and then those of more: each table keeps its own bound.
+func (e *Editor) Then(more *Editor) *Editor {
+	switch {
+	case more == nil || len(more.steps) == 0:
+		return e
+	case len(e.steps) == 0:
+		return more
+	}
+	return &Editor{steps: slices.Concat(e.steps, more.steps)}
+}
+
 func compileStep(w wire.Edit) (s step, err error) {
 	var known bool
 	if s.op, known = ops[w.Op]; !known {

@@ -21,6 +21,9 @@ import (
 // (ABI-8).
 var ErrPluginUnavailable = errors.New("plugin_unavailable")
 
+// ErrUnhooked: the guest hears no more of a stream, which goes on without its hook (ABI-5).
+var ErrUnhooked = errors.New("the stream goes on unhooked")
+
 // attempt is one dispatch of one target on one connection.
 type attempt struct {
 	r       *run
@@ -33,8 +36,10 @@ type attempt struct {
 	resp    *http.Response
 	firstAt time.Time // of the head
 	settled bool
-	sent    int64  // bytes sent to the client
-	code    string // of a failure that only the stream reader can name (STM-11), with its type
+	changed bool        // the guest changed the body of this request (CMB-18)
+	extra   http.Header // what on_response adds to the answer
+	sent    int64       // bytes sent to the client
+	code    string      // of a failure that only the stream reader can name (STM-11), with its type
 	kind    string
 	fault   error // of the transport, for the log only: it may name addresses
 }
@@ -68,7 +73,12 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 		}
 		defer plain.Close()
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+	if a.prep.Calls.Response && (!a.prep.Calls.Buffer || isEventStream(resp.Header) || !isSuccess(resp.StatusCode)) {
+		if _, err := a.onResponse(actx, nil); err != nil {
+			return a.impossible(err)
+		}
+	}
+	if !isSuccess(resp.StatusCode) {
 		return a.errorAnswer(ctx)
 	}
 	if isEventStream(resp.Header) { // also unasked for: its errors are found, and its cuts
@@ -95,20 +105,42 @@ func unpack(resp *http.Response, encoding string) (io.Closer, error) {
 // plan finds out how to call the provider. A plugin that is not there, or a plan that does not fit, ends the target without a
 // call and without a count.
 func (a *attempt) plan(ctx context.Context) (step, bool) {
-	r := a.r
-	exec, err := r.plugins.Executor(a.target.Provider)
-	if err == nil {
-		a.exec = exec
-		a.prep, err = r.prepare(ctx, exec, a.target, r.c.Endpoint)
+	if err := a.ready(ctx); err != nil {
+		return a.impossible(err), false
 	}
-	if err == nil {
-		return stepNext, true
+	return stepNext, true
+}
+
+// ready asks the executor, and when that one is not to be had the built-in one that takes over for it (ABI-8).
+func (a *attempt) ready(ctx context.Context) error {
+	exec, err := a.r.plugins.Executor(a.target.Provider)
+	if err != nil {
+		return err
 	}
-	reason := wire.Reason("executor_error")
+	err = a.readyWith(ctx, exec)
+	if second := exec.Fallback(); second != nil && errors.Is(err, ErrPluginUnavailable) {
+		a.r.d.Log.Debug("the built-in executor takes over", "request_id", a.r.c.RequestID, "plugin", exec.Name(), "error", err.Error())
+		err = a.readyWith(ctx, second)
+	}
+	return err
+}
+
+func (a *attempt) readyWith(ctx context.Context, exec Executor) (err error) {
+	if err = exec.Ready(); err != nil {
+		return err
+	}
+	a.exec = exec
+	a.prep, err = a.r.prepare(ctx, exec, a.target, a.r.c.Endpoint)
+	return err
+}
+
+// impossible leaves the target out, with nothing counted: it is not the provider that failed.
+func (a *attempt) impossible(err error) step {
+	r, reason := a.r, wire.Reason("executor_error")
 	switch {
 	case errors.Is(err, ErrPluginUnavailable):
 		reason = "plugin_unavailable"
-	case errors.Is(err, upstream.ErrPlanInvalid):
+	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond):
 		reason = "plan_invalid"
 	}
 	r.d.Log.Warn("attempt not possible", "request_id", r.c.RequestID, "provider", a.target.Provider.ID,
@@ -116,7 +148,7 @@ func (a *attempt) plan(ctx context.Context) (step, bool) {
 	r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: reason, Wait: resilience.WaitNever})
 	r.d.Meter.Refused("executor")
 	a.settle(resilience.Outcome{Ignore: true, Began: a.began})
-	return stepNext, false
+	return stepNext
 }
 
 // headLimit is the time to the answer's head, for streams to the first useful event: the smallest of the plan's, the
@@ -179,11 +211,19 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	if a.prep.MaxBody > 0 && int64(a.r.c.Body.Len()) > a.prep.MaxBody {
 		return nil, errBodyTooLarge
 	}
-	payload, err := a.prep.Editor.Apply(a.r.c.Body)
+	editor := a.prep.Editor
+	m := upstream.Moment{RequestID: a.r.c.RequestID, Header: a.r.c.Header, Now: a.began}
+	if a.prep.Calls.Request {
+		more, err := a.onRequest(actx)
+		if err != nil {
+			return nil, err
+		}
+		editor, m.Extra, a.changed = editor.Then(more.editor), more.header, more.editor != nil
+	}
+	payload, err := editor.Apply(a.r.c.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
 	}
-	m := upstream.Moment{RequestID: a.r.c.RequestID, Header: a.r.c.Header, Now: a.began}
 	return a.r.d.Client.Send(actx, a.prep, m, payload.Body(), payload.Len())
 }
 
@@ -196,11 +236,8 @@ func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
 		return a.abandoned(ctx)
 	case errors.Is(err, errBodyTooLarge):
 		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, false)
-	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond):
-		a.r.d.Log.Warn("attempt not possible", "request_id", a.r.c.RequestID, "provider", a.target.Provider.ID, "error", err.Error())
-		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plan_invalid", Wait: resilience.WaitNever})
-		a.settle(resilience.Outcome{Ignore: true, Began: a.began})
-		return stepNext
+	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond), errors.Is(err, ErrPluginUnavailable):
+		return a.impossible(err)
 	}
 	own := ownDeadline(actx)
 	a.fault = err

@@ -88,12 +88,7 @@ func (d *Dispatcher) check(ctx context.Context, s *catalog.Snapshot, set PluginS
 }
 
 func (a *attempt) check(ctx context.Context, list bool) Check {
-	exec, err := a.r.plugins.Executor(a.target.Provider)
-	if err == nil {
-		a.exec = exec
-		a.prep, err = a.r.prepare(ctx, exec, a.target, a.r.c.Endpoint)
-	}
-	if err != nil {
+	if err := a.ready(ctx); err != nil {
 		return Check{Message: a.r.d.Redact(err.Error())}
 	}
 	resp, err := a.ask(ctx, list)

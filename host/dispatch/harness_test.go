@@ -42,6 +42,7 @@ type bench struct {
 	events []store.Event
 	meter  meter
 	plan   wire.Plan
+	guest  guest
 }
 
 func newBench(t *testing.T) *bench {
@@ -192,10 +193,69 @@ func (b *bench) Judge(*catalog.Provider) dispatch.Judge                         
 func (b *bench) Digest() string                                                   { return "d" }
 func (b *bench) Name() string                                                     { return "bench" }
 func (b *bench) Hosts() []string                                                  { return nil }
-func (b *bench) RequestFields() []string                                          { return nil }
+func (b *bench) RequestFields() []string                                          { return b.guest.fields }
 func (b *bench) Respond(context.Context, wire.RequestFacts) (*wire.Answer, error) { return nil, nil }
 func (b *bench) Plan(context.Context, wire.PlanQuery, wire.Auth) (*wire.Plan, error) {
-	return &b.plan, nil
+	b.guest.planned++
+	return &b.plan, b.guest.planFault
+}
+func (b *bench) Fallback() dispatch.Executor { return b.guest.fallback }
+func (b *bench) Ready() error                { return b.guest.unready }
+
+func (b *bench) Request(_ context.Context, f wire.RequestFacts, check func(*wire.Edits) error) (*wire.Edits, error) {
+	return b.guest.edit(b.guest.onRequest(f))(check)
+}
+
+func (b *bench) Response(_ context.Context, f wire.ResponseFacts, h http.Header, check func(*wire.Edits) error) (*wire.Edits, error) {
+	f.Headers = map[string]string{"x-quota": h.Get("X-Quota")}
+	return b.guest.edit(b.guest.onResponse(f))(check)
+}
+
+func (b *bench) Events(c upstream.Calls) dispatch.EventHook {
+	b.guest.calls = c
+	return &b.guest
+}
+
+// guest is the code of the bench's plugin.
+type guest struct {
+	fields     []string
+	planned    int
+	planFault  error
+	unready    error
+	fallback   dispatch.Executor
+	onRequest  func(wire.RequestFacts) (*wire.Edits, error)
+	onResponse func(wire.ResponseFacts) (*wire.Edits, error)
+	onEvent    func(name, data string) (wire.EventAnswer, error)
+	calls      upstream.Calls
+	refused    error // by the dispatcher
+	events     []string
+	ends       []bool
+}
+
+func (g *guest) edit(said *wire.Edits, err error) func(func(*wire.Edits) error) (*wire.Edits, error) {
+	return func(check func(*wire.Edits) error) (*wire.Edits, error) {
+		if err == nil && said != nil {
+			err = check(said)
+			g.refused = err
+		}
+		if err != nil {
+			return nil, err
+		}
+		return said, nil
+	}
+}
+
+// Event is on_event.
+func (g *guest) Event(_ context.Context, name, data []byte) (wire.EventAnswer, error) {
+	g.events = append(g.events, string(name)+"|"+string(data))
+	return g.onEvent(string(name), string(data))
+}
+
+// End is on_end.
+func (g *guest) End(ctx context.Context, complete bool) {
+	if ctx.Err() == nil { // the end of a request must not keep the guest from hearing of it
+		g.ends = append(g.ends, complete)
+	}
 }
 
 // judge runs a rule table as a plugin would.

@@ -41,8 +41,11 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 	a.describe(reply)
 	judge := a.r.plugins.Judge(a.target.Provider)
 	facts := replyFacts{code: a.code, kind: a.kind}
+	var rejected *wire.Restatement
 	if reply.Facts.HasBody { // RST-10
-		if re, ok := judge.Restate(ctx, reply); ok && !re.Keep {
+		if re, ok := judge.Restate(ctx, reply); ok && re.Rejected {
+			rejected = &re
+		} else if ok && !re.Keep {
 			a.restated(reply, re)
 			if re.Code != "" {
 				facts.code = re.Code
@@ -54,7 +57,11 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 		reply.Status = rules.HostStatus(reply) // 520 and 524; what was restated stays (RST-10)
 	}
 	v, ok := customBan(reply, a.r.c.Catalog.Settings.CustomBannedSignals)
-	if !ok {
+	switch {
+	case ok:
+	case rejected != nil:
+		v, ok = wire.Rejection(rejected.Plugin, rejected.Rule, rejected.Digest), true
+	default:
 		v, ok = judge.Classify(ctx, reply)
 	}
 	if !ok {
@@ -140,6 +147,11 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 	if own {
 		a.r.d.slow.timedOut(rec.Connection, a.began, now)
 	}
+	if v.Rejected { // nobody could say what it means, so it counts against nobody (ABI-8)
+		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plugin_unavailable", Wait: resilience.WaitNever})
+		a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+		return
+	}
 	a.settle(resilience.Outcome{
 		Began: a.began, Verdict: v, OwnDeadline: own, ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
 		FirstByte: rec.FirstByte, Took: rec.Took,
@@ -200,7 +212,7 @@ func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
 		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
 	r.exhausted.Note(a.target, v)
-	if v.Reason == wire.InvalidRequest && !v.Fallback && a.prep.Changes {
+	if v.Reason == wire.InvalidRequest && !v.Fallback && (a.prep.Changes || a.changed) {
 		r.exhausted.ExcludeProvider(a.target.Provider.ID)
 		return stepNext
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 	if err != nil && !whole {
 		return a.noAnswer(ctx, actx, err)
 	}
+	if a.prep.Calls.Buffer {
+		return a.buffered(ctx, actx, hold[:], n, whole)
+	}
 	if failed, status := a.looksFailed(hold[:n]); failed {
 		return a.judge(ctx, &rules.Reply{
 			Source: wire.SourceHTTP, Status: status, Original: a.resp.StatusCode, Header: a.resp.Header,
@@ -38,9 +42,14 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 		}, false)
 	}
 	a.readUsage(hold[:n], whole)
+	return a.deliver(ctx, actx, hold[:n], whole, hold[:])
+}
+
+// deliver commits to an answer that begins with text, sends it, and moves the rest on through room.
+func (a *attempt) deliver(ctx, actx context.Context, text []byte, whole bool, room []byte) step {
 	h := a.answerHeader()
 	if whole {
-		h["Content-Length"] = []string{strconv.Itoa(n)}
+		h["Content-Length"] = []string{strconv.Itoa(len(text))}
 	} else if a.resp.ContentLength >= 0 {
 		h["Content-Length"] = []string{strconv.FormatInt(a.resp.ContentLength, 10)}
 	}
@@ -48,12 +57,12 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 		a.settleSuccess() // the answer is complete, whether or not the client still wants it
 	}
 	a.commit(h)
-	if err := a.r.out.Write(hold[:n]); err != nil {
+	if err := a.r.out.Write(text); err != nil {
 		return a.clientLeft()
 	}
-	a.sent += int64(n)
+	a.sent += int64(len(text))
 	if !whole {
-		return a.copyRest(ctx, actx, hold[:])
+		return a.copyRest(ctx, actx, room)
 	}
 	return stepDone
 }
@@ -135,6 +144,7 @@ func (a *attempt) answerHeader() http.Header {
 	for _, name := range a.prep.StripHeaders {
 		delete(h, name)
 	}
+	maps.Copy(h, a.extra)
 	return h
 }
 

@@ -93,10 +93,10 @@ func (r *run) prepare(ctx context.Context, exec Executor, t catalog.Target, endp
 func planConnection(t catalog.Target) wire.PlanConnection {
 	c := t.Connection
 	pc := wire.PlanConnection{
-		ID: c.ID, Revision: c.CredentialRevision, BaseURL: upstream.BaseURL(t.Provider, c), Auth: c.AuthType,
+		ID: c.ID, Revision: c.CredentialRevision, BaseURL: upstream.BaseURL(t.Provider, c), Auth: c.AuthType, Data: c.Data,
 	}
-	for name, s := range c.Secrets {
-		if s.Set() {
+	for _, name := range sortedKeys(c.Secrets) {
+		if c.Secrets[name].Set() {
 			pc.Secrets = append(pc.Secrets, name)
 		}
 	}

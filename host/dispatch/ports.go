@@ -2,8 +2,10 @@ package dispatch
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -36,6 +38,29 @@ type Executor interface {
 	Plan(ctx context.Context, q wire.PlanQuery, auth wire.Auth) (*wire.Plan, error)
 	// Respond answers in place of an upstream (plan with upstream none).
 	Respond(ctx context.Context, f wire.RequestFacts) (*wire.Answer, error)
+	// Fallback is the executor that takes over when this one says ErrPluginUnavailable before a request was sent (ABI-8), nil when
+	// the target is to be skipped. Plans of this one that are cached stay in use.
+	Fallback() Executor
+	// Ready is nil while a plan that was asked for before may still be used. A plugin that fails closed says
+	// ErrPluginUnavailable while it is in quarantine (ABI-8).
+	Ready() error
+	// Request asks on_request what to add to this request; nil is nothing. What check refuses is a fault of the guest. After an
+	// error the request goes on without the hook, unless it wraps ErrPluginUnavailable, which a plugin that fails closed says.
+	Request(ctx context.Context, f wire.RequestFacts, check func(*wire.Edits) error) (*wire.Edits, error)
+	// Response is the same for on_response. The implementation fills f.Headers with what of h the plugin declared.
+	Response(ctx context.Context, f wire.ResponseFacts, h http.Header, check func(*wire.Edits) error) (*wire.Edits, error)
+	// Events begins the hooks of one stream: on_event, bound to one instance if the plan says so, and on_end.
+	Events(c upstream.Calls) EventHook
+}
+
+// EventHook are the hooks of one stream (ABI-5). Not for concurrent use.
+type EventHook interface {
+	// Event says what becomes of an event; the answer is valid until the next call. With an error the event passes: it wraps
+	// ErrUnhooked when there is no use in asking for the next ones, and ErrPluginUnavailable when the plugin fails closed.
+	Event(ctx context.Context, name, data []byte) (wire.EventAnswer, error)
+	// End tells the guest, if the plan asks for it, and gives up what the stream held. It is called once, whatever became of the
+	// stream.
+	End(ctx context.Context, complete bool)
 }
 
 // Judge says what a reply means. It never fails: a hook that misbehaves has no opinion (RUL-13).

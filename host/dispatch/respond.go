@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -24,12 +25,7 @@ const maxField = 4 << 10
 // respond asks the guest for its own answer and gives it the form of an upstream's, so that restatement, classification and
 // the commit gate treat it alike (ABI-3).
 func (a *attempt) respond(ctx context.Context) (*http.Response, error) {
-	t, c := a.target, a.r.c
-	answer, err := a.exec.Respond(ctx, wire.RequestFacts{
-		Provider: t.Provider.ID, Connection: planConnection(t), Model: t.Requested, UpstreamModel: t.Model,
-		Endpoint: c.Endpoint, Stream: c.Stream, MessageCount: c.Scan.Messages(), BodyBytes: c.Body.Len(),
-		Fields: a.fields(), NowMS: a.r.d.Now().UnixMilli(),
-	})
+	answer, err := a.exec.Respond(ctx, a.requestFacts())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRespond, err)
 	}
@@ -54,11 +50,21 @@ func (a *attempt) respond(ctx context.Context) (*http.Response, error) {
 	return resp, nil
 }
 
-// fields are the request's fields that the plugin declared; longer ones are replaced by their length.
-func (a *attempt) fields() map[string]wire.Raw {
+// requestFacts is what a guest hears of this request.
+func (a *attempt) requestFacts() wire.RequestFacts {
+	t, c := a.target, a.r.c
+	return wire.RequestFacts{
+		Provider: t.Provider.ID, Connection: planConnection(t), Model: t.Requested, UpstreamModel: t.Model,
+		Endpoint: c.Endpoint, Stream: c.Stream, MessageCount: c.Scan.Messages(), BodyBytes: c.Body.Len(),
+		Fields: a.fields(c.Scan), NowMS: a.r.d.Now().UnixMilli(),
+	}
+}
+
+// fields are what of a document stands at the paths that the plugin declared; longer ones are replaced by their length.
+func (a *attempt) fields(scan *body.Scan) map[string]wire.Raw {
 	out := map[string]wire.Raw{}
 	for _, path := range a.exec.RequestFields() {
-		raw, ok := a.r.c.Scan.Get(path)
+		raw, ok := scan.Get(path)
 		switch {
 		case !ok:
 		case len(raw) > maxField:

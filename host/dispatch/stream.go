@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/weirgate/weir/host/dialect"
@@ -31,6 +32,9 @@ type pump struct {
 	done     bool   // the dialect's end marker was seen
 	usage    []byte // the last event that states usage, kept for the record
 	midEvent bool
+	over     bool // the upstream's end marker was seen, whatever its guest made of it
+	whole    bool // the upstream ended the stream properly
+	hooked   hookedStream
 }
 
 // stream answers with events. Nothing is sent before the first useful event, so that every earlier failure keeps a true status
@@ -43,6 +47,11 @@ func (a *attempt) stream(ctx, actx context.Context) step {
 	a.clock.limit(phaseEvent, limit)
 	p := &pump{a: a, frames: upstream.NewFrames(a.resp.Body, maxEventBytes)}
 	defer p.noteUsage()
+	if c := a.prep.Calls; c.Events || c.End {
+		hook := a.exec.Events(c)
+		p.hooked = hookedStream{hook: hook, asks: c.Events}
+		defer func() { hook.End(context.WithoutCancel(ctx), p.whole) }()
+	}
 	for {
 		run, err := p.frames.Next()
 		if err != nil {
@@ -60,7 +69,20 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	if p.frames.Torn() && !parses(run) {
 		return stepNext, true // half an event; the next read tells how the stream ended (INF-26)
 	}
+	var said refused
+	if p.hooked.asks {
+		p.over = p.over || marksEnd(run)
+		if run, said = p.hooked.run(actx, run); said.err != nil {
+			return p.unanswerable(run, said.err), false
+		}
+		if actx.Err() != nil { // nobody was asked; the next read tells why
+			return stepNext, true
+		}
+	}
 	failure, before := p.peek(run)
+	if failure == nil && said.payload != nil {
+		failure, before = said.payload, run
+	}
 	if !a.r.t.Committed {
 		switch {
 		case failure != nil && !useful(before):
@@ -85,7 +107,7 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 
 // idle is how long the upstream may be silent.
 func (p *pump) idle() time.Duration {
-	if p.done {
+	if p.done || p.over {
 		return afterDone
 	}
 	return smallest(p.a.r.c.Catalog.Settings.StreamIdleTimeout, p.a.prep.Idle)
@@ -104,6 +126,9 @@ func (p *pump) open() {
 }
 
 func (p *pump) send(b []byte) bool {
+	if len(b) == 0 { // its guest dropped all of it
+		return true
+	}
 	if err := p.a.r.out.Write(b); err != nil {
 		return false
 	}
@@ -141,7 +166,7 @@ func (p *pump) noteUsage() {
 func (p *pump) ended(ctx, actx context.Context, err error) step {
 	a, eof := p.a, errors.Is(err, io.EOF)
 	switch {
-	case a.r.t.Committed && p.done:
+	case a.r.t.Committed && (p.done || p.over):
 		return p.complete()
 	case ctx.Err() != nil:
 		a.abandoned(ctx)
@@ -157,6 +182,7 @@ func (p *pump) ended(ctx, actx context.Context, err error) step {
 
 // complete ends a stream that has brought everything, and adds the end marker that its upstream left out (INF-22).
 func (p *pump) complete() step {
+	p.whole = true
 	var tail []byte
 	if p.midEvent {
 		tail = append(tail, "\n\n"...)
@@ -218,6 +244,25 @@ func (a *attempt) streamReply(payload []byte) *rules.Reply {
 		Source: wire.SourceStream, Status: payloadStatus(raw), Original: a.resp.StatusCode,
 		Header: a.resp.Header, Body: payload[:min(len(payload), rules.MaxText)], BodyBytes: len(payload),
 	}
+}
+
+// unanswerable ends a stream whose plugin fails closed and cannot look at it any more: nothing is passed that it was to see, and
+// nothing is counted against the provider (ABI-8).
+func (p *pump) unanswerable(before []byte, err error) step {
+	a := p.a
+	if !a.r.t.Committed {
+		return a.impossible(err)
+	}
+	if !p.send(before) {
+		return a.clientLeft()
+	}
+	a.impossible(err)
+	a.r.t.Partial, a.r.t.Failure = true, &dialect.Failure{
+		Status: http.StatusBadGateway, Type: "server_error", Code: "plugin_unavailable", RequestID: a.r.c.RequestID,
+		Message: "The plugin of the provider " + a.target.Provider.ID + " cannot check the rest of this answer.",
+	}
+	p.tellFailure()
+	return stepDone
 }
 
 // failLate judges an error in mid-stream: what came before it is sent, the verdict is applied, and the client gets the

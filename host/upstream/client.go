@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -167,6 +168,12 @@ func (p *Prepared) forRequest(m Moment) (*url.URL, http.Header, error) {
 		if extra := addForwarded(nil, header, m.Header); extra != nil {
 			header = extra
 		}
+	}
+	if len(m.Extra) > 0 {
+		with := make(http.Header, len(header)+len(m.Extra))
+		maps.Copy(with, header)
+		maps.Copy(with, m.Extra)
+		header = with
 	}
 	if p.url != nil {
 		return p.url, header, nil

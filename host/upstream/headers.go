@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/textproto"
@@ -56,6 +58,48 @@ func addForwarded(h, base http.Header, client map[string][]string) http.Header {
 		h[name] = []string{strings.Join(vv, ",")}
 	}
 	return h
+}
+
+// ownHeader are the headers of a request that belong to the connection: the host sets them, or nobody does.
+func ownHeader(canonical string) bool {
+	switch canonical {
+	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect":
+		return true
+	}
+	return false
+}
+
+// ErrEdits: what a hook wants to add to a request or an answer cannot be sent.
+var ErrEdits = errors.New("the hook's answer cannot be used")
+
+// RequestHeader checks the headers that on_request adds: as those of plans, but literal. Nothing is filled in, so a place for a
+// secret is a mistake (ABI-3). The error wraps ErrEdits.
+func RequestHeader(from map[string]string) (http.Header, error) { return hookHeader(from, ownHeader) }
+
+// ResponseHeader checks the headers that on_response adds to an answer: none that AnswerHeader keeps back. The error wraps
+// ErrEdits.
+func ResponseHeader(from map[string]string) (http.Header, error) {
+	return hookHeader(from, func(canonical string) bool { return canonical == "Content-Encoding" || dropAnswerHeader(canonical) })
+}
+
+func hookHeader(from map[string]string, own func(canonical string) bool) (http.Header, error) {
+	if len(from) == 0 {
+		return nil, nil
+	}
+	h := make(http.Header, len(from))
+	for name, value := range from {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		switch {
+		case own(canonical):
+			return nil, fmt.Errorf("%w: header %s is the host's own", ErrEdits, canonical)
+		case strings.Contains(value, "{{"):
+			return nil, fmt.Errorf("%w: the value of header %s has a place to fill in; only plans have those", ErrEdits, canonical)
+		}
+		if err := setHeader(h, canonical, value); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrEdits, err)
+		}
+	}
+	return h, nil
 }
 
 // AnswerHeader is what of an upstream's head is for the client: all but hop-by-hop headers, those that Connection names too,

@@ -29,6 +29,7 @@ type Prepared struct {
 	Error        *wire.PlanError
 	Usage        *wire.PlanUsage
 	StripHeaders []string
+	Calls        Calls
 	Private      bool // private addresses may be dialled
 	TTL          time.Duration
 
@@ -42,6 +43,36 @@ type Prepared struct {
 
 	provider   *catalog.Provider
 	connection *catalog.Connection
+}
+
+// Calls are what of a guest a plan asks for while a request runs (ABI-3, ABI-5).
+type Calls struct {
+	Request  bool // on_request, before the request is sent
+	Response bool // on_response, on the answer's head
+	Buffer   bool // a plain answer is read whole first, so that on_response sees its fields
+	Events   bool // on_event, for each event of a stream
+	Stateful bool // one instance has all events of a stream
+	End      bool // on_end
+}
+
+// callsOf reads them; a word that this host does not know is a fault, so that no plan is half obeyed.
+func callsOf(plan *wire.Plan) (Calls, error) {
+	c := Calls{
+		Buffer: plan.Response.Mode == "buffer", Events: plan.Response.Events == "hook", Stateful: plan.Response.Stateful,
+		Request:  slices.Contains(plan.Hooks, wire.OpRequest.String()),
+		Response: slices.Contains(plan.Hooks, wire.OpResponse.String()),
+		End:      slices.Contains(plan.Hooks, wire.OpEnd.String()),
+	}
+	for _, w := range [...]struct{ field, value, usual, other string }{
+		{"response.mode", plan.Response.Mode, "passthrough", "buffer"},
+		{"response.events", plan.Response.Events, "passthrough", "hook"},
+		{"response.frames", plan.Response.Frames, "sse", "sse"},
+	} {
+		if w.value != "" && w.value != w.usual && w.value != w.other {
+			return Calls{}, fmt.Errorf("%w: %s %q is not supported by this host", ErrPlanInvalid, w.field, w.value)
+		}
+	}
+	return c, nil
 }
 
 type headerTemplate struct {
@@ -73,10 +104,12 @@ func Prepare(plan *wire.Plan, q Query) (*Prepared, error) {
 	if len(plan.Sign) > 0 && string(plan.Sign) != "null" {
 		return nil, fmt.Errorf("%w: sign is not supported by this host", ErrPlanInvalid)
 	}
-	if plan.Response.Frames != "" && plan.Response.Frames != "sse" {
-		return nil, fmt.Errorf("%w: response.frames %q is not supported by this host", ErrPlanInvalid, plan.Response.Frames)
+	calls, err := callsOf(plan)
+	if err != nil {
+		return nil, err
 	}
 	p := &Prepared{
+		Calls:  calls,
 		Method: plan.Method, Dialect: plan.Dialect, MaxBody: plan.BodyMaxBytes,
 		Respond: plan.Upstream == "none", Error: plan.Error, Usage: plan.Usage, Changes: len(plan.Body) > 0,
 		FirstByte: ms(plan.Timeouts.FirstByteMS), Connect: ms(plan.Timeouts.ConnectMS), Idle: ms(plan.Timeouts.IdleMS),
@@ -89,8 +122,7 @@ func Prepare(plan *wire.Plan, q Query) (*Prepared, error) {
 	for _, h := range plan.Response.StripHeaders {
 		p.StripHeaders = append(p.StripHeaders, textproto.CanonicalMIMEHeaderKey(h))
 	}
-	var err error
-	if p.Editor, err = body.Compile(withModel(plan.Body, q.Upstream)); err != nil {
+	if p.Editor, err = editor(plan.Body, q.Upstream); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlanInvalid, err)
 	}
 	if p.Respond {
@@ -115,11 +147,17 @@ func trusted(q Query) bool {
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// withModel puts the upstream's name of the model first; a plan's own edits come after it and may change it again.
-func withModel(edits []wire.Edit, model string) []wire.Edit {
-	out := make([]wire.Edit, 0, len(edits)+1)
-	out = append(out, wire.Edit{Op: "set", Path: "model", Value: quote(model)})
-	return append(out, edits...)
+// editor puts the upstream's name of the model first; a plan's own edits come after it and may change it again.
+func editor(edits []wire.Edit, model string) (*body.Editor, error) {
+	first, err := body.Compile([]wire.Edit{{Op: "set", Path: "model", Value: quote(model)}})
+	if err != nil {
+		return nil, err
+	}
+	own, err := body.Compile(edits)
+	if err != nil {
+		return nil, err
+	}
+	return first.Then(own), nil
 }
 
 func (p *Prepared) prepareURL(text string, q Query) error {
@@ -203,8 +241,7 @@ func (p *Prepared) prepareHeaders(headers map[string]string, q Query) error {
 
 func (p *Prepared) prepareHeader(name, text string) error {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
-	switch canonical {
-	case "Host", "Content-Length", "Transfer-Encoding", "Connection":
+	if ownHeader(canonical) {
 		return fmt.Errorf("%w: header %s is the host's own", ErrPlanInvalid, canonical)
 	}
 	t, err := parseTemplate(text)

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -148,6 +149,7 @@ type Moment struct {
 	RequestID string
 	Header    map[string][]string // the client's, canonical names
 	Now       time.Time
+	Extra     http.Header // for this request only, over the plan's and the client's; checked by RequestHeader
 }
 
 func (m Moment) value(name string) (string, bool) {
