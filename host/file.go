@@ -102,7 +102,8 @@ func (fs *fileState) pluginSettings() map[string]plugin.Settings {
 		out[name] = plugin.Settings{
 			Order: s.Order, Config: s.Config,
 			Grants: plugin.Grants{
-				HTTPHosts: s.Grants.HTTPHosts, KVBytes: s.Grants.KVBytes, Terminate: s.Grants.Terminate, Providers: s.Grants.Providers,
+				HTTPHosts: s.Grants.HTTPHosts, HTTPPrivate: s.Grants.HTTPPrivate, KVBytes: s.Grants.KVBytes, Secrets: s.Secrets,
+				Terminate: s.Grants.Terminate, Providers: s.Grants.Providers,
 			},
 		}
 	}

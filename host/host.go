@@ -21,6 +21,7 @@ import (
 	"github.com/weirgate/weir/host/manage"
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/plugin/fetch"
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -146,6 +147,10 @@ func (h *Host) startPlugins(ctx context.Context) error {
 		Version: h.o.Version, Builtins: builtins, Dir: h.process.PluginsDir, CacheDir: cache, Log: h.o.Log, Now: h.o.Now,
 		Modes: fs.modes(), Settings: fs.pluginSettings(), RequireExamples: fs.requireExamples(), Demo: h.o.Demo,
 		OnChange: h.pluginsChanged, OnEvent: h.pluginEvent,
+		Ports: plugin.Ports{
+			KV: newPluginKV(h.store, h.o.Now, h.o.Log), Fetch: fetch.NewClient(fetch.Options{}), Redact: h.redact.Text,
+			Count: h.metrics.PluginCustom,
+		},
 	})
 	return h.plugins.Start(ctx)
 }
@@ -164,7 +169,7 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 	if h.unread = joined(h.unread, faults); len(h.unread) > 0 {
 		return faultList(h.unread)
 	}
-	h.redact.Know(h.secrets(next))
+	h.redact.Know(h.secrets(next, h.file.Load()))
 	h.catalog.Swap(next)
 	h.refresh.startAt(last)
 	for _, w := range next.Warnings {
@@ -180,11 +185,12 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// makeGates makes the gates, and the journal that they and the plugins write to.
+// makeGates makes the gates, and the journal and metrics that they and the plugins write to.
 func (h *Host) makeGates(context.Context) error {
 	h.book = account.NewBook(func(text string) { h.o.Log.Warn(text) })
 	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book))
 	h.record = record.New(record.Options{Store: h.store, Gates: snapshotters(h.ladder), Log: h.o.Log, Now: h.o.Now})
+	h.metrics = h.newMetrics()
 	return nil
 }
 
@@ -195,7 +201,6 @@ func (h *Host) restoreState(ctx context.Context) error {
 	}
 	h.record.Start()
 	h.client = upstream.NewClient(upstream.Options{ConnectTimeout: h.catalog.Current().Settings.ConnectTimeout})
-	h.metrics = h.newMetrics()
 	h.dispatch = dispatch.New(dispatch.Options{
 		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,
 		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,

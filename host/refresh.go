@@ -184,7 +184,8 @@ func (h *Host) rebuild(ctx context.Context, file *fileState) error {
 	if len(faults) > 0 {
 		return faultList(faults)
 	}
-	h.redact.Know(append(h.secrets(next), h.secrets(h.catalog.Current())...)) // requests with the old one still run
+	// requests with the old ones still run
+	h.redact.Know(append(h.secrets(next, file), h.secrets(h.catalog.Current(), h.file.Load())...))
 	h.file.Store(file)
 	h.putInForce(h.catalog.Swap(next), next)
 	return nil
@@ -239,8 +240,13 @@ func (h *Host) putInForce(previous, next *catalog.Snapshot) {
 }
 
 // secrets lists every text that must never be shown (DATA-1).
-func (h *Host) secrets(s *catalog.Snapshot) []string {
+func (h *Host) secrets(s *catalog.Snapshot, fs *fileState) []string {
 	out := []string{h.vault.AdminKey()}
+	for _, p := range fs.pluginSettings() {
+		for _, x := range p.Grants.Secrets {
+			out = append(out, x.Reveal())
+		}
+	}
 	for c := range s.Connections() {
 		for _, x := range c.Secrets {
 			out = append(out, x.Reveal())

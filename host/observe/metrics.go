@@ -75,6 +75,7 @@ type Metrics struct {
 	pluginCalls   *prometheus.CounterVec
 	pluginSeconds *prometheus.HistogramVec
 	pluginBusy    *prometheus.CounterVec
+	pluginCustom  *prometheus.CounterVec
 
 	providers  handles[string, *provider]
 	byFallback handles[string, prometheus.Counter]
@@ -122,6 +123,7 @@ func (m *Metrics) define() {
 	m.pluginSeconds = histogram("weir_plugin_call_seconds", "Time of guest calls.",
 		[]float64{.000001, .00001, .0001, .001, .005, .01, .05, .1, 1}, "plugin", "op")
 	m.pluginBusy = counter("weir_plugin_busy_total", "Calls that found no free instance.", "plugin")
+	m.pluginCustom = counter("weir_plugin_custom_total", "What plugins count themselves.", "plugin", "name")
 }
 
 // Handler answers a scrape. It checks no access: the caller does (OBS-2).

@@ -52,6 +52,8 @@ func TestNames(t *testing.T) {
 	m.Restated("agentrouter/agentrouter-quota-misstatus")
 	m.PluginCall("demo", "respond", "ok", time.Millisecond)
 	m.PluginBusy("demo")
+	m.PluginCustom("demo", "resets", 1.5)
+	m.PluginCustom("demo", "resets", 1)
 	want(t, scrape(t, m),
 		`weir_requests_total{model="gpt-5",outcome="ok",provider="openai"} 1`,
 		`weir_request_seconds_count 1`, `weir_ttft_seconds_count 1`,
@@ -65,6 +67,7 @@ func TestNames(t *testing.T) {
 		`weir_plugin_calls_total{op="respond",plugin="demo",result="ok"} 1`,
 		`weir_plugin_call_seconds_count{op="respond",plugin="demo"} 1`,
 		`weir_plugin_busy_total{plugin="demo"} 1`,
+		`weir_plugin_custom_total{name="resets",plugin="demo"} 2.5`,
 		`weir_connections{provider="openai",status="healthy"} 2`,
 		`weir_plugin_memory_bytes{plugin="demo"} 65536`, `weir_plugin_state{plugin="demo"} 2`,
 		`weir_store_degraded 1`, `weir_store_bytes 4096`)

@@ -8,9 +8,10 @@ import (
 
 // plugin holds the resolved handles of one plugin.
 type plugin struct {
-	name  string
-	busy  prometheus.Counter
-	calls handles[call, *pluginCall]
+	name   string
+	busy   prometheus.Counter
+	calls  handles[call, *pluginCall]
+	custom handles[string, prometheus.Counter]
 }
 
 type call struct{ op, result string }
@@ -35,6 +36,17 @@ func (m *Metrics) PluginCall(name, op, result string, took time.Duration) {
 
 // PluginBusy counts a call that found no free instance.
 func (m *Metrics) PluginBusy(name string) { m.plugin(name).busy.Inc() }
+
+// maxCustom bounds the counters of one plugin. The plugin runtime lets no more through (ABI-6); this is the second lock.
+const maxCustom = 32
+
+// PluginCustom adds n to a counter of a plugin's own (ABI-6).
+func (m *Metrics) PluginCustom(name, counter string, n float64) {
+	p := m.plugin(name)
+	p.custom.get(counter, maxCustom, Other, func(c string) prometheus.Counter {
+		return m.pluginCustom.WithLabelValues(p.name, c)
+	}).Add(n)
+}
 
 func (m *Metrics) plugin(name string) *plugin {
 	return m.plugins.get(name, maxPlugins, Other, func(s string) *plugin {
