@@ -136,7 +136,7 @@ func (t *turn) count(err error, result string) *violation {
 	}
 	v := asViolation(t.op, err)
 	g.counters.violated(v.kind)
-	g.log.Warn("the plugin broke the rules; generic behaviour is used", "op", v.op.String(), "violation", v.kind, "cause", v.cause,
+	g.log.Warn("the plugin broke the rules; generic behaviour is used", "op", opName(v.op), "violation", v.kind, "cause", v.cause,
 		"stderr", v.stderr)
 	g.ward.done(now, t.pass, v)
 	g.observe(t.op, v.kind, now.Sub(t.began))

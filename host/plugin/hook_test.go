@@ -16,6 +16,15 @@ import (
 // setOf is a set of the sources, which must load.
 func setOf(t testing.TB, o Options, sources ...source) (*Runtime, *Set) {
 	t.Helper()
+	r := loaded(t, o, sources...)
+	s := r.Acquire()
+	t.Cleanup(s.Release)
+	return r, s
+}
+
+// loaded is a runtime with the sources.
+func loaded(t testing.TB, o Options, sources ...source) *Runtime {
+	t.Helper()
 	r := New(o)
 	for i, src := range sources {
 		v, f := r.loader().load(t.Context(), src)
@@ -27,14 +36,12 @@ func setOf(t testing.TB, o Options, sources ...source) (*Runtime, *Set) {
 			t.Fatalf("source %d: %v", i, f)
 		}
 	}
-	s := r.Acquire()
 	t.Cleanup(func() {
-		s.Release()
 		if err := r.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return r, s
+	return r
 }
 
 func thirdParty(yaml string) source {

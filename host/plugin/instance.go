@@ -157,7 +157,7 @@ func (in *instance) broke(err error) *violation {
 	case exited:
 		v.kind, v.cause = violationExit, fmt.Sprintf("the guest ended itself with code %d", exit.ExitCode())
 	case int64(in.fuel.Get()) < 0:
-		v.kind, v.cause = violationFuel, fmt.Sprintf("%s used up its fuel of %d", in.op, in.given)
+		v.kind, v.cause = violationFuel, fmt.Sprintf("%s used up its fuel of %d", opName(in.op), in.given)
 	case in.limit.refused || in.memory.Size() >= in.limit.pages*pageBytes || strings.Contains(v.stderr, "out of memory"):
 		v.kind = violationMemory
 	case in.late:
@@ -169,7 +169,7 @@ func (in *instance) broke(err error) *violation {
 }
 
 func (in *instance) tooLate(kept bool) *violation {
-	return &violation{op: in.op, kind: violationDeadline, kept: kept, cause: fmt.Sprintf("%s took too long in host functions", in.op)}
+	return &violation{op: in.op, kind: violationDeadline, kept: kept, cause: fmt.Sprintf("%s took too long in host functions", opName(in.op))}
 }
 
 // trapOf is the kind of trap in wazero's words, without the stack.

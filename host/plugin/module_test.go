@@ -10,7 +10,7 @@ type module struct {
 	manifest string
 	answer   string   // what call and weir_call answer for ops other than describe
 	abi      byte     // 0: 1
-	imports  []string // MODULE.NAME of functions () -> (), with a ! in front (i32) -> (), with a # () -> (i64)
+	imports  []string // MODULE.NAME of functions () -> (), with a ! in front (i32) -> (), with a # () -> (i64), a $ (i32 i32 i32 i32) -> (i32)
 	call     []byte   // code for ops other than describe, instead of the answer; leaves an i64
 	describe []byte   // code for describe, instead of the manifest
 	alloc    []byte   // code of weir_alloc; leaves an i32
@@ -18,8 +18,10 @@ type module struct {
 	without  string   // an export that is missing
 	mistyped string   // an export that has the type of weir_abi
 	pages    uint64
-	table    uint64 // entries
-	locals   uint64
+
+	exportsFuel bool   // its own global, as weir_fuel
+	table       uint64 // entries
+	locals      uint64
 }
 
 const manifestAt = 16
@@ -42,7 +44,7 @@ func (m module) wasm() []byte {
 	b := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 	data := append([]byte(m.manifest), m.answer...)
 	b = part(b, 1, vec([]byte{0x60, 0, 1, 0x7f}, []byte{0x60, 1, 0x7f, 1, 0x7f}, []byte{0x60, 2, 0x7f, 0x7f, 1, 0x7e},
-		[]byte{0x60, 0, 0}, []byte{0x60, 1, 0x7f, 0}, []byte{0x60, 0, 1, 0x7e}))
+		[]byte{0x60, 0, 0}, []byte{0x60, 1, 0x7f, 0}, []byte{0x60, 0, 1, 0x7e}, []byte{0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f}))
 	if len(m.imports) > 0 {
 		var list [][]byte
 		for _, im := range m.imports {
@@ -52,6 +54,8 @@ func (m module) wasm() []byte {
 				im, t = im[1:], 4
 			case '#':
 				im, t = im[1:], 5
+			case '$':
+				im, t = im[1:], 6
 			}
 			dot := slices.Index([]byte(im), '.')
 			list = append(list, append(append(text(im[:dot]), text(im[dot+1:])...), 0, t))
@@ -77,6 +81,9 @@ func (m module) wasm() []byte {
 		if name != m.without {
 			exports = append(exports, append(text(name), kind, index))
 		}
+	}
+	if m.exportsFuel {
+		exports = append(exports, append(text("weir_fuel"), 3, 0))
 	}
 	b = part(b, 7, vec(exports...))
 	call := m.call

@@ -30,6 +30,14 @@ var (
 	errOversize    = fmt.Errorf("the input is larger than the %d bytes that a guest is given", maxInput)
 )
 
+// opName is the name of an operation, also of the one that has no number.
+func opName(op wire.Op) string {
+	if op == opInitialize {
+		return "_initialize"
+	}
+	return op.String()
+}
+
 // violation is a guest that broke the rules in one call.
 type violation struct {
 	op     wire.Op

@@ -43,7 +43,7 @@ func (w *ward) done(now time.Time, p quarantine.Pass, v *violation) {
 	}
 	w.mu.Lock()
 	if v != nil {
-		w.last = &Violation{Op: v.op.String(), Kind: v.kind, Cause: v.cause, Stderr: v.stderr, At: now}
+		w.last = &Violation{Op: opName(v.op), Kind: v.kind, Cause: v.cause, Stderr: v.stderr, At: now}
 		if !v.kept {
 			w.lost = now
 		}

@@ -11,13 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/sdk/wire"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // eventually waits until f holds; a change must be in force within a second of the last write (PLG-1). The bound is wider
 // for machines that run other tests at the same time.
