@@ -96,6 +96,9 @@ func (b *builder) combo(it *item[ComboInput]) *Combo {
 		c.Targets = append(c.Targets, comboTarget(it, fmt.Sprintf("%s[%d]", field, i), &targets[i]))
 	}
 	c.Config = comboConfig(it, &o.Config)
+	if n, wait := c.Config.MaxRetries, c.Config.RetryDelay; n != nil && *n > 0 || n == nil && wait != nil && *wait > 0 { // CMB-13
+		b.warn("combo %q: max_retries and retry_delay have no effect yet: a failed connection is not tried again within one request", c.Name)
+	}
 	return c
 }
 

@@ -171,6 +171,25 @@ func TestStrategyNames(t *testing.T) { // STR-30
 	}
 }
 
+// CMB-13: retries within one request are not made yet, and whoever asks for them is told.
+func TestRetriesHaveNoEffectYet(t *testing.T) {
+	for _, c := range []struct {
+		config ComboConfigInput
+		told   bool
+	}{
+		{ComboConfigInput{MaxRetries: p(1)}, true},
+		{ComboConfigInput{RetryDelay: p(Millis(100))}, true},
+		{ComboConfigInput{MaxRetries: p(0), RetryDelay: p(Millis(100))}, false},
+		{ComboConfigInput{MaxRetries: p(0)}, false},
+		{ComboConfigInput{}, false},
+	} {
+		s := combosOf(t, ComboInput{Name: "c", Targets: to("openai/gpt-5"), Config: c.config})
+		if warned(s, "max_retries and retry_delay have no effect yet") != c.told {
+			t.Errorf("%+v: %q", c, s.Warnings)
+		}
+	}
+}
+
 func TestAliasOfInactiveCombo(t *testing.T) {
 	s := build(t, Sources{Stored: &Input{
 		Connections: of(account("g1", "groq")), Aliases: of(AliasInput{"a", "off"}),
