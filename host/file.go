@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -42,7 +43,22 @@ func (h *Host) loadFile() (*fileState, []document.Fault) {
 		return nil, faults
 	}
 	fs.file, fs.input = f, f.Input
-	return fs, faults
+	return fs, document.InOrder(append(faults, fs.limitFaults()...))
+}
+
+// limitFaults are the limits of plugins that no plugin may have (ABI-8).
+func (fs *fileState) limitFaults() []document.Fault {
+	var faults []document.Fault
+	settings := fs.pluginSettings()
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		at := document.Join("plugins.settings", name) + ".limits"
+		if err := settings[name].Limits.Check(); err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				faults = append(faults, fs.input.Root.Fault(at, line))
+			}
+		}
+	}
+	return faults
 }
 
 // everyFault adds to the faults of a file those that its objects have among plugins and stored objects, so that a person mends
@@ -93,6 +109,14 @@ func (fs *fileState) modes() map[string]string {
 
 func (fs *fileState) requireExamples() bool { return fs.file != nil && fs.file.Plugins.RequireExamples }
 
+// compile is how guests are compiled; empty: as usual.
+func (fs *fileState) compile() string {
+	if fs.file == nil {
+		return ""
+	}
+	return fs.file.Plugins.Compile
+}
+
 func (fs *fileState) pluginSettings() map[string]plugin.Settings {
 	out := map[string]plugin.Settings{}
 	if fs.file == nil {
@@ -100,7 +124,8 @@ func (fs *fileState) pluginSettings() map[string]plugin.Settings {
 	}
 	for name, s := range fs.file.Plugins.Settings {
 		out[name] = plugin.Settings{
-			Order: s.Order, Config: s.Config,
+			Order: s.Order, Config: s.Config, OnViolation: s.OnViolation,
+			Limits: plugin.Limits{MemoryMiB: s.Limits.MemoryMiB, Fuel: s.Limits.Fuel, WallMS: s.Limits.WallMS, BodyKiB: s.Limits.BodyKiB},
 			Grants: plugin.Grants{
 				HTTPHosts: s.Grants.HTTPHosts, HTTPPrivate: s.Grants.HTTPPrivate, KVBytes: s.Grants.KVBytes, Secrets: s.Secrets,
 				Terminate: s.Grants.Terminate, Providers: s.Grants.Providers,
@@ -168,7 +193,8 @@ func (h *Host) warnAboutRestart(fs *fileState) {
 	}
 	for what, differs := range map[string]bool{
 		"listen": p.Listen != h.process.Listen, "data_dir": p.DataDir != h.process.DataDir, "store.reserve": p.Reserve != h.process.Reserve,
-		"plugins.dir": p.PluginsDir != h.process.PluginsDir, "max_body": p.MaxBody != h.process.MaxBody,
+		"plugins.compile": fs.compile() != h.compile,
+		"plugins.dir":     p.PluginsDir != h.process.PluginsDir, "max_body": p.MaxBody != h.process.MaxBody,
 	} {
 		if differs {
 			h.o.Log.Warn("the configuration file changed a value that only a restart puts in force", "field", what)

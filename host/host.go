@@ -36,6 +36,7 @@ import (
 type Host struct {
 	o       Options
 	process config.Options
+	compile string // plugins.compile of the start
 	redact  *observe.Redactor
 	metrics *observe.Metrics
 	ids     *observe.RequestIDs
@@ -143,9 +144,14 @@ func (h *Host) startPlugins(ctx context.Context) error {
 		cache = filepath.Join(h.process.DataDir, "cache")
 	}
 	fs := h.file.Load()
+	h.compile = fs.compile()
+	if h.compile == plugin.CompileInChild && h.o.CompileChild == nil {
+		return errors.New("plugins.compile is child, but this program has no command that compiles; use inprocess")
+	}
 	h.plugins = plugin.New(plugin.Options{
 		Version: h.o.Version, Builtins: builtins, Dir: h.process.PluginsDir, CacheDir: cache, Log: h.o.Log, Now: h.o.Now,
 		Modes: fs.modes(), Settings: fs.pluginSettings(), RequireExamples: fs.requireExamples(), Demo: h.o.Demo,
+		Compile: h.compile, Child: h.o.CompileChild, Observer: h.metrics,
 		OnChange: h.pluginsChanged, OnEvent: h.pluginEvent,
 		Ports: plugin.Ports{
 			KV: newPluginKV(h.store, h.o.Now, h.o.Log), Fetch: fetch.NewClient(fetch.Options{}), Redact: h.redact.Text,

@@ -88,7 +88,7 @@ func (h *Host) newMetrics() *observe.Metrics {
 		Plugins: func(yield func(observe.PluginGauge)) {
 			for _, s := range h.plugins.List() {
 				if s.State != plugin.StateDisabled {
-					yield(observe.PluginGauge{Name: s.Name, State: s.State})
+					yield(observe.PluginGauge{Name: s.Name, State: s.State, MemoryBytes: s.MemoryBytes})
 				}
 			}
 		},

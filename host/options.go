@@ -3,6 +3,7 @@ package host
 import (
 	"log/slog"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/weirgate/weir/store"
@@ -26,6 +27,7 @@ type Options struct {
 	Store         store.Store                      // nil: Badger in the data folder. One that is given is not closed by Stop
 	Now           func() time.Time                 // nil: time.Now
 	FreeSpace     func(dir string) (uint64, error) // nil: the file system's (DATA-6)
+	CompileChild  func() *exec.Cmd                 // a command that runs plugin.CompileChild, for plugins.compile: child; nil: there is none
 }
 
 func (o Options) withDefaults() Options {

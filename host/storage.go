@@ -104,12 +104,18 @@ func (h *Host) pluginsChanged() { h.refresh.report(0) }
 
 // pluginEvent journals what happened to a plugin. That the shipped ones were loaded is no news.
 func (h *Host) pluginEvent(e plugin.Event) {
-	if e.Origin == plugin.OriginBuiltin && e.Fault == nil {
+	if e.Origin == plugin.OriginBuiltin && e.Fault == nil && e.Kind == "plugin.loaded" {
 		return
 	}
 	data := map[string]any{"name": e.Name, "version": e.Version, "digest": e.Digest, "file": e.File, "origin": e.Origin}
 	if e.Fault != nil {
 		data["fault"] = map[string]any{"step": e.Fault.Step, "code": e.Fault.Code, "message": e.Fault.Message}
+	}
+	if e.Quarantine != nil {
+		data["quarantine"] = e.Quarantine
+	}
+	if v := e.Violation; v != nil { // its stderr is in the log: it may be long, and what a guest writes is its own
+		data["violation"] = map[string]any{"op": v.Op, "kind": v.Kind, "cause": h.redact.Text(v.Cause), "at": v.At}
 	}
 	b, err := json.Marshal(data)
 	if err != nil {

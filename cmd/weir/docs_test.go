@@ -40,7 +40,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 }
 
 func describe(t *testing.T, page *bytes.Buffer, c *cobra.Command) {
-	if c.Name() == "completion" || c.Name() == "help" {
+	if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
 		return
 	}
 	if c.HasParent() {

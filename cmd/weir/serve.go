@@ -61,7 +61,7 @@ func (a *app) runServe(ctx context.Context, s serveFlags) error {
 	defer signal.Stop(signals)
 	h, err := host.New(ctx, host.Options{
 		ConfigFile: file, DataDir: s.data, Listen: s.listen, PluginsDir: s.plugins, Demo: s.demo, DiscoverLocal: s.discover,
-		Log: log, Env: a.env, Version: version, AccessLog: s.accessLog,
+		Log: log, Env: a.env, Version: version, AccessLog: s.accessLog, CompileChild: compileChild,
 	})
 	if err != nil {
 		return a.startFailure(err)

@@ -58,7 +58,7 @@ plugins:
   compile: inprocess
   require_examples: false
   settings:
-    my-rules: {config: {a: 1}, order: 3, on_violation: fail_open, merge: false, min_confidence: 0, grants: {providers: [openai]}, limits: {}}
+    my-rules: {config: {a: 1}, order: 3, on_violation: fail_open, merge: false, min_confidence: 0, grants: {providers: [openai]}, limits: {memory_mib: 16, fuel: {classify: 100000}, wall_ms: {plan: 1000}, body_kib: 64}}
 providers:
   - id: openai
     base_url: https://api.openai.com/v2
@@ -101,8 +101,11 @@ func TestExampleFile(t *testing.T) { // OBJ-1, CFG-1
 		t.Errorf("%+v", f)
 	}
 	want := Plugins{
-		Dir: "./plugins", Modes: map[string]string{"my-rules": "off"},
-		Settings: map[string]PluginSettings{"my-rules": {Config: wire.Raw(`{"a":1}`), Order: 3, Grants: Grants{Providers: []string{"openai"}}}},
+		Dir: "./plugins", Modes: map[string]string{"my-rules": "off"}, Compile: "inprocess",
+		Settings: map[string]PluginSettings{"my-rules": {
+			Config: wire.Raw(`{"a":1}`), Order: 3, OnViolation: "fail_open", Grants: Grants{Providers: []string{"openai"}},
+			Limits: Limits{MemoryMiB: 16, Fuel: map[string]int64{"classify": 100_000}, WallMS: map[string]int64{"plan": 1000}, BodyKiB: 64},
+		}},
 	}
 	if d := cmp.Diff(want, f.Plugins); d != "" {
 		t.Error(d)
@@ -194,10 +197,10 @@ store: {reserve: 1MiB}
 plugins:
   modes: {a: shadow, b: on}
   trust: signed
-  compile: child
+  compile: elsewhere
   trusted_keys: [x]
   settings:
-    p: {on_violation: fail_closed, merge: true, min_confidence: 50, limits: {memory_mib: 4}, grants: {secrets: [a]}}
+    p: {on_violation: fail_often, merge: true, min_confidence: 50, limits: {fuel: 4}, grants: {secrets: [a]}}
 connections:
   - id: a
     provder: openai
@@ -221,13 +224,13 @@ settings:
 		"weir.yaml:8:11: plugins.modes.a: shadow is not implemented in this version; use active or off",
 		"weir.yaml:8:22: plugins.modes.b: must be active or off",
 		"weir.yaml:9:3: plugins.trust: signed is not implemented in this version; use open",
-		"weir.yaml:10:3: plugins.compile: child is not implemented in this version; use inprocess",
+		"weir.yaml:10:3: plugins.compile: must be one of inprocess, child",
 		"weir.yaml:11:3: plugins.trusted_keys: signatures are not implemented in this version; leave the list empty",
-		"weir.yaml:13:9: plugins.settings.p.on_violation: fail_closed is not implemented in this version; use fail_open",
-		"weir.yaml:13:36: plugins.settings.p.merge: true is not implemented in this version; leave it false",
-		"weir.yaml:13:49: plugins.settings.p.min_confidence: is not implemented in this version; leave it 0",
-		"weir.yaml:13:69: plugins.settings.p.limits: are not implemented in this version; leave them out",
-		"weir.yaml:13:103: plugins.settings.p.grants.secrets: are granted by giving them: leave this out and write each with its value under plugins.settings.p.secrets",
+		"weir.yaml:13:9: plugins.settings.p.on_violation: must be one of fail_open, fail_closed",
+		"weir.yaml:13:35: plugins.settings.p.merge: true is not implemented in this version; leave it false",
+		"weir.yaml:13:48: plugins.settings.p.min_confidence: is not implemented in this version; leave it 0",
+		"weir.yaml:13:83: plugins.settings.p.limits.fuel: must be an object, not a number",
+		"weir.yaml:13:96: plugins.settings.p.grants.secrets: are granted by giving them: leave this out and write each with its value under plugins.settings.p.secrets",
 		"weir.yaml:16:5: connections[0].provder: is not known here; did you mean provider?",
 		"weir.yaml:17:14: connections[0].api_key: needs the environment variable MISSING, which is not set; set it or write ${MISSING:-default}",
 		"weir.yaml:20:30: combos[0].config.hedging: is not known here",

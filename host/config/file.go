@@ -28,16 +28,28 @@ type File struct {
 type Plugins struct {
 	Dir             string
 	Modes           map[string]string // by plugin name: active, off
+	Compile         string            // inprocess, child, or empty
 	RequireExamples bool
 	Settings        map[string]PluginSettings
 }
 
 // PluginSettings are the operator's for one plugin.
 type PluginSettings struct {
-	Config  wire.Raw // for the plugin itself, as JSON; empty: none
-	Order   int      // before all else among plugins, lower first (ABI-9)
-	Grants  Grants
-	Secrets map[string]catalog.Secret // by name. Giving a plugin a secret is the grant to name it (PLG-12)
+	Config      wire.Raw // for the plugin itself, as JSON; empty: none
+	Order       int      // before all else among plugins, lower first (ABI-9)
+	OnViolation string   // fail_open, fail_closed, or empty
+	Limits      Limits
+	Grants      Grants
+	Secrets     map[string]catalog.Secret // by name. Giving a plugin a secret is the grant to name it (PLG-12)
+}
+
+// Limits are the operator's for one plugin (ABI-8); 0 or no number leaves the default. Whether they are in bounds is for the
+// runtime of plugins to say.
+type Limits struct {
+	MemoryMiB int              `file:"memory_mib"`
+	Fuel      map[string]int64 `file:"fuel"`    // by operation
+	WallMS    map[string]int64 `file:"wall_ms"` // by operation
+	BodyKiB   int              `file:"body_kib"`
 }
 
 // Grants is what a third-party plugin may do (PLG-12).
@@ -90,7 +102,7 @@ type pluginSettingsSchema struct {
 	MinConfidence *float64                   `file:"min_confidence"`
 	Grants        grantsSchema               `file:"grants"`
 	Secrets       map[string]string          `file:"secrets"`
-	Limits        map[string]json.RawMessage `file:"limits"`
+	Limits        Limits                     `file:"limits"`
 }
 
 type grantsSchema struct {

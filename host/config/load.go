@@ -150,7 +150,7 @@ func (r *reader) settings(into settings.Stored, which settings.Doc) {
 // plugins checks the section. What this version does not have is refused, never ignored.
 func (r *reader) plugins() Plugins {
 	s := &r.s.Plugins
-	p := Plugins{Dir: s.Dir, Modes: s.Modes, RequireExamples: s.RequireExamples, Settings: map[string]PluginSettings{}}
+	p := Plugins{Dir: s.Dir, Modes: s.Modes, Compile: s.Compile, RequireExamples: s.RequireExamples, Settings: map[string]PluginSettings{}}
 	for _, name := range slices.Sorted(maps.Keys(s.Modes)) {
 		at := document.Join("plugins.modes", name)
 		switch s.Modes[name] {
@@ -162,7 +162,9 @@ func (r *reader) plugins() Plugins {
 		}
 	}
 	r.notYet("plugins.trust", s.Trust, "open", "locked", "signed")
-	r.notYet("plugins.compile", s.Compile, "inprocess", "child")
+	if bad := badWord(s.Compile, []string{"inprocess", "child"}); bad != "" {
+		r.fault("plugins.compile", "%s", bad)
+	}
 	if len(s.TrustedKeys) > 0 {
 		r.fault("plugins.trusted_keys", "signatures are not implemented in this version; leave the list empty")
 	}
@@ -184,7 +186,7 @@ func (r *reader) notYet(path, value, only string, later ...string) {
 }
 
 func (r *reader) pluginSettings(at string, s pluginSettingsSchema) PluginSettings {
-	out := PluginSettings{Order: s.Order, Grants: Grants{
+	out := PluginSettings{Order: s.Order, OnViolation: s.OnViolation, Limits: s.Limits, Grants: Grants{
 		HTTPHosts: s.Grants.HTTP.Hosts, HTTPPrivate: s.Grants.HTTP.AllowPrivate, KVBytes: s.Grants.KV.Bytes, Terminate: s.Grants.Terminate,
 		Providers: s.Grants.Providers,
 	}}
@@ -195,15 +197,14 @@ func (r *reader) pluginSettings(at string, s pluginSettingsSchema) PluginSetting
 		}
 		out.Config = b
 	}
-	r.notYet(at+".on_violation", s.OnViolation, "fail_open", "fail_closed")
+	if bad := badWord(s.OnViolation, []string{"fail_open", "fail_closed"}); bad != "" {
+		r.fault(at+".on_violation", "%s", bad)
+	}
 	if s.Merge {
 		r.fault(at+".merge", "true is not implemented in this version; leave it false")
 	}
 	if s.MinConfidence != nil && *s.MinConfidence != 0 {
 		r.fault(at+".min_confidence", "is not implemented in this version; leave it 0")
-	}
-	if len(s.Limits) > 0 {
-		r.fault(at+".limits", "are not implemented in this version; leave them out")
 	}
 	if len(s.Grants.Secrets) > 0 {
 		r.fault(at+".grants.secrets", "are granted by giving them: leave this out and write each with its value under %s.secrets", at)
