@@ -34,13 +34,13 @@ func combosList(g *gateway) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the combos", Args: cobra.NoArgs, Example: "  weir combos list",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var answer struct{ Combos []combo }
-			show, err := g.call(c.Context(), request{method: http.MethodGet, path: "/api/combos?limit=1000"}, &answer)
+			var all []combo
+			show, err := g.list(c.Context(), "/api/combos", "combos", nil, &all)
 			if !show {
 				return err
 			}
 			var rows [][]string
-			for _, x := range answer.Combos {
+			for _, x := range all {
 				var targets []string
 				for _, t := range x.Targets {
 					targets = append(targets, t.Model+t.ComboName)
@@ -99,7 +99,7 @@ func combosSet(g *gateway) *cobra.Command {
 				fmt.Fprintf(g.app.err, "weir: the combo hides the model %s of %s: requests for that name now go to the combo\n",
 					w.ModelID, w.ProviderID)
 			}
-			return g.app.say("The combo %s has %d targets, tried by %s.", x.Name, len(x.Targets), x.Strategy)
+			return g.app.say("The combo %s has %s, tried by %s.", x.Name, count(len(x.Targets), "target"), x.Strategy)
 		},
 	}
 	c.Flags().StringVar(&strategy, "strategy", "priority", "in which order the targets are tried")

@@ -38,17 +38,17 @@ func connectionsList(g *gateway) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the connections with their health", Args: cobra.NoArgs, Example: "  weir connections list",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var answer struct{ Connections []connection }
-			path := "/api/providers?limit=1000"
+			var all []connection
+			query := url.Values{}
 			if provider != "" {
-				path += "&provider=" + url.QueryEscape(provider)
+				query.Set("provider", provider)
 			}
-			show, err := g.call(c.Context(), request{method: http.MethodGet, path: path}, &answer)
+			show, err := g.list(c.Context(), "/api/providers", "connections", query, &all)
 			if !show {
 				return err
 			}
 			var rows [][]string
-			for _, x := range answer.Connections {
+			for _, x := range all {
 				hint := ""
 				if x.Credentials.Hint != nil {
 					hint = *x.Credentials.Hint

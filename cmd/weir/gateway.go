@@ -9,12 +9,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weirgate/weir/host/config"
 )
 
 // gateway is the running gateway that a command talks to (CLI-1).
@@ -43,13 +46,20 @@ func (g *gateway) flags(c *cobra.Command) {
 	f := c.PersistentFlags()
 	f.StringVar(&g.addr, "addr", "", "address of the gateway (default: $WEIR_ADDR, then the data folder's addr file)")
 	f.StringVar(&g.adminKey, "admin-key", "", "admin key (default: $WEIR_ADMIN_KEY, then the data folder's admin.key)")
-	f.StringVar(&g.data, "data", "", "data folder (default: $WEIR_DATA, then ./weir-data)")
+	f.StringVar(&g.data, "data", "", "data folder (default: $WEIR_DATA, then data_dir of the configuration file, then ./weir-data)")
 	f.BoolVar(&g.asJSON, "json", false, "print JSON")
 }
 
 func (g *gateway) folder() string {
 	if d := g.app.lookup(g.data, "WEIR_DATA"); d != "" {
 		return d
+	}
+	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	if path := config.FindPath(config.Flags{}, g.app.env, exists); path != "" {
+		// Faults are not our business, nor are variables that only the shell of serve has.
+		if f, _ := config.LoadPart(path, g.app.env); f != nil && f.DataDir != "" {
+			return f.DataDir
+		}
 	}
 	return defaultData
 }
@@ -169,7 +179,7 @@ func (g *gateway) refusal(resp *http.Response) error {
 	for i, d := range problem.Details {
 		sep := "; "
 		if i == 0 {
-			sep = ": "
+			sentence, sep = strings.TrimSuffix(sentence, "."), ": "
 		}
 		sentence += sep + d.Field + " " + d.Message
 	}
@@ -198,7 +208,7 @@ func (g *gateway) call(ctx context.Context, r request, dst any) (show bool, err 
 		return false, fail(exitUnreachable, "the gateway's answer broke off; try again")
 	}
 	if err := json.Unmarshal(b, dst); err != nil {
-		return false, fail(exitFaulty, "the gateway's answer cannot be read; is there something else at that address?")
+		return false, unreadable()
 	}
 	if !g.asJSON {
 		return true, nil
@@ -209,4 +219,43 @@ func (g *gateway) call(ctx context.Context, r request, dst any) (show bool, err 
 	}
 	_, err = fmt.Fprintln(g.app.out, out.String())
 	return false, err
+}
+
+// listPage is how many objects one call of list asks for, the most that the API gives.
+const listPage = 1000
+
+// list reads all pages of a list into dst, a slice of the objects under the name plural. With --json it prints them, and show
+// is false.
+func (g *gateway) list(ctx context.Context, path, plural string, query url.Values, dst any) (show bool, err error) {
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("limit", fmt.Sprint(listPage))
+	all := []json.RawMessage{}
+	for {
+		query.Set("offset", fmt.Sprint(len(all)))
+		var answer map[string]json.RawMessage
+		if err := g.get(ctx, path+"?"+query.Encode(), &answer); err != nil {
+			return false, err
+		}
+		var part []json.RawMessage
+		if err := json.Unmarshal(answer[plural], &part); err != nil {
+			return false, unreadable()
+		}
+		if all = append(all, part...); len(part) < listPage {
+			break
+		}
+	}
+	if g.asJSON {
+		return false, g.app.printJSON(map[string]any{plural: all, "total": len(all)})
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return false, err
+	}
+	return true, json.Unmarshal(b, dst)
+}
+
+func unreadable() error {
+	return fail(exitFaulty, "the gateway's answer cannot be read; is there something else at that address?")
 }

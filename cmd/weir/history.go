@@ -93,7 +93,7 @@ func (g *gateway) get(ctx context.Context, path string, dst any) error {
 	}
 	defer body.Close()
 	if err := json.NewDecoder(body).Decode(dst); err != nil {
-		return fail(exitFaulty, "the gateway's answer cannot be read; is there something else at that address?")
+		return unreadable()
 	}
 	return nil
 }
@@ -143,6 +143,9 @@ func (g *gateway) tell(raw json.RawMessage, oldest time.Time) error {
 func (e *event) sentence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  ", clock(e.At))
+	if news := e.news(); news != "" {
+		return b.String() + news
+	}
 	who := e.ConnectionID
 	if who == "" {
 		who = e.Provider
@@ -173,6 +176,51 @@ func (e *event) sentence() string {
 	}
 	b.WriteString(e.cause())
 	return b.String()
+}
+
+// news is the sentence of an event that is about the gateway itself, not about an account. Empty: it is none.
+func (e *event) news() string {
+	subject, what, _ := strings.Cut(e.Kind, ".")
+	switch subject {
+	case "plugin":
+		return e.pluginNews(what)
+	case "config":
+		if what == "rejected" {
+			return "the configuration file was rejected, the one before stays in force: " + sentences(e.word("fault"))
+		}
+		return strings.TrimSpace("the configuration file " + e.word("file") + " is in force")
+	case "store":
+		if e.word("state") == "ok" {
+			return "the store writes to disk again"
+		}
+		return "the store is " + e.word("state") + ": " + sentences(e.word("fault"))
+	}
+	return ""
+}
+
+// pluginNews names the plugin, or its file when nobody could read a name in it.
+func (e *event) pluginNews(what string) string {
+	who := "plugin " + strings.TrimSpace(e.word("name", "file")+" "+e.word("version"))
+	part := func(name string) *event {
+		inner, _ := e.Data[name].(map[string]any)
+		return &event{Data: inner}
+	}
+	switch what {
+	case "rejected":
+		f := part("fault")
+		who += " was rejected at " + f.word("step") + ": " + sentences(f.word("message"))
+	case "quarantined":
+		v := part("violation")
+		who += " is in quarantine until " + part("quarantine").when("until")
+		if kind := v.word("kind"); kind != "" {
+			who += ", for " + kind + " in " + v.word("op")
+		}
+	case "restored":
+		who += " is out of quarantine"
+	default:
+		who += " was " + what
+	}
+	return who
 }
 
 // cause tells the answer that moved it.

@@ -69,13 +69,13 @@ func keysList(g *gateway) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the keys", Args: cobra.NoArgs, Example: "  weir keys list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var answer struct{ Keys []key }
-			show, err := g.call(c.Context(), request{method: http.MethodGet, path: "/api/keys?limit=1000"}, &answer)
+			var all []key
+			show, err := g.list(c.Context(), "/api/keys", "keys", nil, &all)
 			if !show {
 				return err
 			}
 			var rows [][]string
-			for _, k := range answer.Keys {
+			for _, k := range all {
 				rows = append(rows, []string{k.ID, k.Name, k.Hint, yes(k.IsActive), strings.Join(k.Scopes, ","),
 					orAll(k.AllowedModels), deref(k.ExpiresAt), deref(k.LastUsedAt), k.ManagedBy})
 			}

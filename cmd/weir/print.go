@@ -46,6 +46,11 @@ func (a *app) say(format string, args ...any) error {
 	return err
 }
 
+// sentences writes the lines of a text as one line.
+func sentences(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; ")
+}
+
 // clock prints a time of the API in the local zone; what is no time is printed as it is.
 func clock(s string) string {
 	t, err := time.Parse(time.RFC3339, s)

@@ -38,18 +38,28 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
 	f, ok := errors.AsType[*failure](err)
 	if !ok { // cobra's own: an unknown command or flag, or a wrong number of arguments
-		f = &failure{exitUsage, oneLine(err.Error()) + "; see weir --help"}
+		f = &failure{exitUsage, usage(c, err)}
 	}
 	if f.sentence != "" {
 		fmt.Fprintln(a.err, "weir: "+oneLine(f.sentence))
 	}
 	return f.code
+}
+
+// usage is cobra's complaint with the name of the command and the way to its help.
+func usage(c *cobra.Command, err error) string {
+	what := c.CommandPath() + ": "
+	if c == c.Root() {
+		what = ""
+	}
+	text, _, _ := strings.Cut(oneLine(err.Error()), ": strconv.") // the words of the Go library help nobody
+	return what + text + "; see " + c.CommandPath() + " --help"
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

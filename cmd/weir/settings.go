@@ -49,7 +49,8 @@ func settingsSet(g *gateway) *cobra.Command {
 	return &cobra.Command{
 		Use: "set PATH VALUE", Short: "Store one setting; it holds from the next request", Args: cobra.ExactArgs(2),
 		Example: "  weir settings set connectionCooldown.apikey.baseCooldownMs 5000",
-		Long:    "Store one setting. PATH is a section and its field, with dots; VALUE is JSON, or else taken as text.",
+		Long: "Store one setting. PATH is a section and its field, with dots; VALUE is JSON, or else taken as text;\n" +
+			"null forgets what was stored.",
 		RunE: func(c *cobra.Command, args []string) error {
 			path := strings.Split(args[0], ".")
 			if len(path) < 2 {
@@ -62,11 +63,20 @@ func settingsSet(g *gateway) *cobra.Command {
 			for i := len(path) - 1; i >= 0; i-- {
 				value = map[string]any{path[i]: value}
 			}
-			show, err := g.call(c.Context(), request{method: http.MethodPatch, path: resiliencePath, body: value}, &struct{}{})
+			var now any
+			show, err := g.call(c.Context(), request{method: http.MethodPatch, path: resiliencePath, body: value}, &now)
 			if !show {
 				return err
 			}
-			return g.app.say("%s is %s now.", args[0], args[1])
+			for _, name := range path { // what is in force: null puts back what was before
+				member, _ := now.(map[string]any)
+				now = member[name]
+			}
+			b, err := json.Marshal(now)
+			if err != nil {
+				return err
+			}
+			return g.app.say("%s is %s now.", args[0], b)
 		},
 	}
 }

@@ -74,7 +74,7 @@ func (a *app) printStatus(s *status, all bool) error {
 		lines = append(lines, "store fault: "+*s.Store.Fault)
 	}
 	if s.Config.Fault != nil {
-		lines = append(lines, "configuration fault (the one before is in force): "+*s.Config.Fault)
+		lines = append(lines, "configuration fault (the one before is in force): "+sentences(*s.Config.Fault))
 	}
 	for _, r := range s.Plugins.Rejected {
 		lines = append(lines, fmt.Sprintf("plugin %s was rejected at %s: %s", r.Name, r.Step, r.Reason))
