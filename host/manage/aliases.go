@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -38,7 +39,13 @@ func putAlias(s *Server, c *call) (any, error) {
 		p := invalid(Detail{"model", "is itself an alias; point at what it points at"})
 		return nil, p.coded("alias_chain")
 	}
-	if err := s.aliasOwned(c, in.Alias); err != nil {
+	for alias, model := range c.catalog.Aliases {
+		if model == in.Alias && alias != in.Alias && c.catalog.Combo(in.Alias) == nil { // it would be left out
+			return nil, invalid(Detail{"alias", fmt.Sprintf("is what the alias %q points at; point that one elsewhere first", alias)}).
+				coded("alias_chain")
+		}
+	}
+	if _, err := s.aliasOwned(c, in.Alias); err != nil {
 		return nil, err
 	}
 	var ch change
@@ -49,35 +56,38 @@ func putAlias(s *Server, c *call) (any, error) {
 	return aliasList{s.ports.Catalog().Aliases}, nil
 }
 
-// aliasOwned refuses an alias that is in force and not in the store: the file owns it.
-func (s *Server) aliasOwned(c *call, alias string) error {
-	if _, exists := c.catalog.Aliases[alias]; !exists {
-		return nil
-	}
+// aliasOwned returns the stored alias, nil when there is none. It refuses one that is in force and not in the store: the file
+// owns it.
+func (s *Server) aliasOwned(c *call, alias string) (*catalog.Entry[catalog.AliasInput], error) {
 	stored, err := s.stored(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, e := range stored.Aliases {
-		if e.Object.Alias == alias {
-			return nil
+	for i := range stored.Aliases {
+		if stored.Aliases[i].Object.Alias == alias {
+			return &stored.Aliases[i], nil
 		}
 	}
-	return owned("alias", alias, catalog.Meta{ManagedBy: catalog.ByFile})
+	if _, exists := c.catalog.Aliases[alias]; exists {
+		return nil, owned("alias", alias, catalog.Meta{ManagedBy: catalog.ByFile})
+	}
+	return nil, nil
 }
 
+// deleteAlias also removes an alias that the catalogue leaves out for a fault.
 func deleteAlias(s *Server, c *call) (any, error) {
 	alias := c.r.URL.Query().Get("alias")
 	if strings.TrimSpace(alias) == "" {
 		return nil, invalid(Detail{"alias", "is required"})
 	}
-	if _, exists := c.catalog.Aliases[alias]; !exists {
+	entry, err := s.aliasOwned(c, alias)
+	switch {
+	case err != nil:
+		return nil, err
+	case entry == nil:
 		return nil, notFound("alias", alias)
 	}
-	if err := s.aliasOwned(c, alias); err != nil {
-		return nil, err
-	}
-	if err := s.remove(c, catalog.DocAlias, "alias", alias, 0); err != nil {
+	if err := s.remove(c, catalog.DocAlias, "alias", alias, entry.Meta.Revision); err != nil {
 		return nil, err
 	}
 	return okAnswer{true}, nil

@@ -62,9 +62,12 @@ func readable(v map[string]any) {
 					readable(m)
 				}
 			}
+		case string: // of a time.Time, with nanoseconds
+			if at, err := time.Parse(time.RFC3339, x); err == nil && isTime(name) {
+				v[name] = stamp(at)
+			}
 		case json.Number:
-			isTime := name == "at" || name == "since" || name == "until" || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Until")
-			if ms, err := x.Int64(); err == nil && isTime {
+			if ms, err := x.Int64(); err == nil && isTime(name) {
 				v[name] = nil
 				if ms != 0 {
 					v[name] = stamp(time.UnixMilli(ms))
@@ -72,6 +75,10 @@ func readable(v map[string]any) {
 			}
 		}
 	}
+}
+
+func isTime(name string) bool {
+	return name == "at" || name == "since" || name == "until" || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Until")
 }
 
 type eventList struct {

@@ -94,7 +94,19 @@ func TestAliases(t *testing.T) {
 	r.call("PUT", "/api/models/alias", `{}`).refused(400, "bad_request").has("error.details.1.field", "model")
 	r.call("DELETE", "/api/models/alias", "").refused(400, "bad_request")
 	r.call("DELETE", "/api/models/alias?alias=none", "").refused(404, "not_found")
+	// a new alias does not take away what another one points at
+	r.call("PUT", "/api/models/alias", `{"alias":"openai/gpt-5","model":"openai/gpt-5-mini"}`).refused(400, "alias_chain").
+		has("error.details.0.field", "alias")
+	r.call("GET", "/api/models/alias", "").is(200).has("aliases.gpt-4", "openai/gpt-5")
 	r.call("DELETE", "/api/models/alias?alias=gpt-4", "").is(200).has("ok", true)
+	// one that is left out for a fault can be deleted
+	if _, err := r.store.Change(t.Context(), store.Write{Kind: catalog.DocAlias, ID: "lost", Data: []byte(`{"model":"gone/gpt-5"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	r.rebuild()
+	r.call("GET", "/api/models/alias", "").is(200).has("aliases", map[string]any{})
+	r.call("DELETE", "/api/models/alias?alias=lost", "").is(200)
+	r.call("DELETE", "/api/models/alias?alias=lost", "").refused(404, "not_found")
 }
 
 // OBJ-14: a key is shown once, kept as a hash, and ends when it is replaced, switched off or revoked.

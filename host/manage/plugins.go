@@ -10,9 +10,41 @@ import (
 // shownPlugin is a plugin as the API shows it (PLG-15): the runtime's status, times as OBJ-1 wants them.
 type shownPlugin struct {
 	plugin.Status
-	LoadedAt *string         `json:"loadedAt"`
-	Shadow   *struct{}       `json:"shadow"` // null until there are comparisons
-	Manifest json.RawMessage `json:"manifest,omitempty"`
+	Fault      *shownFault      `json:"fault"`
+	Quarantine *shownQuarantine `json:"quarantine"`
+	Violation  *shownViolation  `json:"violation"`
+	LoadedAt   *string          `json:"loadedAt"`
+	Shadow     *struct{}        `json:"shadow"` // null until there are comparisons
+	Manifest   json.RawMessage  `json:"manifest,omitempty"`
+}
+
+type shownFault struct {
+	*plugin.Fault
+	At *string `json:"at"`
+}
+
+type shownQuarantine struct {
+	*plugin.Quarantine
+	Until *string `json:"until"`
+}
+
+type shownViolation struct {
+	*plugin.Violation
+	At *string `json:"at"`
+}
+
+func showPlugin(one plugin.Status) shownPlugin {
+	v := shownPlugin{Status: one, LoadedAt: stamp(one.LoadedAt)}
+	if f := one.Fault; f != nil {
+		v.Fault = &shownFault{f, stamp(f.At)}
+	}
+	if q := one.Quarantine; q != nil {
+		v.Quarantine = &shownQuarantine{q, stamp(q.Until)}
+	}
+	if x := one.Violation; x != nil {
+		v.Violation = &shownViolation{x, stamp(x.At)}
+	}
+	return v
 }
 
 type pluginList struct {
@@ -28,7 +60,7 @@ func listPlugins(s *Server, c *call) (any, error) {
 	all := s.ports.Plugins()
 	a := pluginList{Plugins: []shownPlugin{}, Total: len(all)}
 	for _, one := range cut(all, p) {
-		a.Plugins = append(a.Plugins, shownPlugin{Status: one, LoadedAt: stamp(one.LoadedAt)})
+		a.Plugins = append(a.Plugins, showPlugin(one))
 	}
 	return a, nil
 }
@@ -44,7 +76,7 @@ func getPlugin(s *Server, c *call) (any, error) {
 	if found == nil {
 		return nil, notFound("plugin", c.id)
 	}
-	shown := shownPlugin{Status: *found, LoadedAt: stamp(found.LoadedAt)}
+	shown := showPlugin(*found)
 	if json.Valid(found.Manifest) {
 		shown.Manifest = json.RawMessage(found.Manifest)
 	}

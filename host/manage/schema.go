@@ -84,8 +84,12 @@ func (s schemas) fields(t reflect.Type, into map[string]any) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			s.fields(f.Type, into)
+		embedded := f.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		if f.Anonymous && name == "" && embedded.Kind() == reflect.Struct {
+			s.fields(embedded, into)
 			continue
 		}
 		if !f.IsExported() || name == "-" {

@@ -80,6 +80,21 @@ func TestPlugins(t *testing.T) {
 	r.call("GET", "/api/plugins", "").is(200).has("total", 1, "plugins.0.name", "openai", "plugins.0.state", "active", "plugins.0.loadedAt", "2026-07-01T12:00:00.000Z", "plugins.0.manifest", nil)
 	r.call("GET", "/api/plugins/openai", "").is(200).has("version", "1.0.0", "manifest.name", "openai")
 	r.call("GET", "/api/plugins/nobody", "").refused(404, "not_found")
+	// OBJ-1: every time in UTC with milliseconds
+	at := time.Date(2026, 7, 1, 14, 0, 0, 123456789, time.FixedZone("", 7200))
+	r = newRig(t, func(r *rig) {
+		r.ports.Plugins = func() []plugin.Status {
+			return []plugin.Status{{Name: "p", Fault: &plugin.Fault{Step: "read", At: at}, Quarantine: &plugin.Quarantine{Until: at, Trial: true},
+				Violation: &plugin.Violation{Op: "classify", At: at}}}
+		}
+	})
+	const shown = "2026-07-01T12:00:00.123Z"
+	r.call("GET", "/api/plugins", "").is(200).has("plugins.0.fault.at", shown, "plugins.0.fault.step", "read",
+		"plugins.0.quarantine.until", shown, "plugins.0.quarantine.trial", true, "plugins.0.violation.at", shown, "plugins.0.violation.op", "classify")
+	if _, err := r.store.Append(t.Context(), store.Event{Kind: "plugin.quarantined", Key: "p", Data: []byte(`{"violation":{"at":"2026-07-01T14:00:00.123456789+02:00"}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	r.call("GET", "/api/events", "").is(200).has("events.0.data.violation.at", shown)
 }
 
 // OBS-7: the description has every route of management and inference, and no other.

@@ -17,7 +17,9 @@ const (
 	KindLeaseChanged      = "lease.changed"
 	KindPluginLoaded      = "plugin.loaded"
 	KindPluginRejected    = "plugin.rejected"
+	KindPluginRemoved     = "plugin.removed"
 	KindPluginQuarantined = "plugin.quarantined"
+	KindPluginRestored    = "plugin.restored"
 	KindConfigReloaded    = "config.reloaded"
 	KindConfigRejected    = "config.rejected"
 	KindSettingsChanged   = "settings.changed"
@@ -40,8 +42,8 @@ func useOf(kind string) use {
 		KindLockoutSet, KindLockoutDecayed, KindLockoutCleared, KindBreakerCounted, KindBreakerChanged,
 		KindAffinityPinned, KindLeaseChanged:
 		return applied
-	case KindPluginLoaded, KindPluginRejected, KindPluginQuarantined, KindConfigReloaded, KindConfigRejected,
-		KindSettingsChanged, KindStoreDegraded:
+	case KindPluginLoaded, KindPluginRejected, KindPluginRemoved, KindPluginQuarantined, KindPluginRestored,
+		KindConfigReloaded, KindConfigRejected, KindSettingsChanged, KindStoreDegraded:
 		return forPeople
 	}
 	return unknown

@@ -81,7 +81,7 @@ func TestUnknownKinds(t *testing.T) {
 func TestKinds(t *testing.T) {
 	const (
 		gates  = "connection.cooldown connection.error connection.cleared connection.terminal connection.probe rejected.counted lockout.set lockout.decayed lockout.cleared breaker.counted breaker.changed affinity.pinned lease.changed"
-		people = "plugin.loaded plugin.rejected plugin.quarantined config.reloaded config.rejected settings.changed store.degraded"
+		people = "plugin.loaded plugin.rejected plugin.removed plugin.quarantined plugin.restored config.reloaded config.rejected settings.changed store.degraded"
 	)
 	var log bytes.Buffer
 	s, g := newSpy(), newGate()
