@@ -146,6 +146,14 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
+// A byte order mark, which some editors write, is no part of the first key.
+func TestByteOrderMark(t *testing.T) {
+	n, faults := Parse("weir.yaml", []byte("\ufefflisten: x\n"))
+	if len(faults) > 0 || n.Member("listen") == nil {
+		t.Errorf("faults %v, tree %+v", faults, n)
+	}
+}
+
 func TestAnchorsMergeAndTags(t *testing.T) {
 	n, faults := Parse("", []byte("base: &b {x: 1, y: 2}\none:\n  <<: *b\n  y: 3\ntwo: *b\nthree: !!str 4\nfour: 0b11\n~: n\n"))
 	if len(faults) > 0 {

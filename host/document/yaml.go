@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -25,6 +26,7 @@ func Parse(file string, b []byte) (n *Node, faults []Fault) {
 	case !utf8.Valid(b):
 		return nil, whole("is not UTF-8 text")
 	}
+	b = bytes.TrimPrefix(b, []byte("\ufeff")) // some editors write the mark
 	defer func() {
 		// The parser is a stranger: some malformed input makes it panic, and that is a fault of the input.
 		if recover() != nil {
