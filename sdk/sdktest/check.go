@@ -64,14 +64,14 @@ type Report struct {
 
 // Kit says how hard to try.
 type Kit struct {
-	Calls int // of each hook, for steadiness; 0: 20,000
+	Calls int // of each hook, for steadiness; 0: 20,000, and 60 under the race detector, which is slow
 }
 
 // Check runs every step of the kit on a module and reports each as it ends; report may be nil. It stops at the first failure
 // that makes the others impossible. The error is that of ctx.
 func (k Kit) Check(ctx context.Context, wasm []byte, report func(Step)) (Report, error) {
 	if k.Calls == 0 {
-		k.Calls = 20_000
+		k.Calls = usualCalls
 	}
 	c := &checker{kit: k, wasm: wasm, report: report}
 	c.out.OK, c.out.Size = true, len(wasm)

@@ -105,12 +105,12 @@ func withUnknown(object []byte) []byte {
 // large is an input of the operation that is as long as a host's may be.
 func large(op wire.Op, object []byte) []byte {
 	if op == wire.OpEvent {
-		return append(bytes.Clone(object), bytes.Repeat([]byte("x"), maxInput-len(object))...)
+		return append(bytes.Clone(object), bytes.Repeat([]byte("x"), max(largeInput-len(object), 0))...)
 	}
 	inner := bytes.TrimSpace(object)
 	const head, tail = `{"zz_padding":"`, `",`
-	pad := maxInput - len(head) - len(tail) - len(inner) + 1
-	return append(append(append([]byte(head), bytes.Repeat([]byte("\\n"), pad/2)...), tail...), inner[1:]...)
+	pad := largeInput - len(head) - len(tail) - len(inner) + 1
+	return append(append(append([]byte(head), bytes.Repeat([]byte("\\n"), max(pad/2, 0))...), tail...), inner[1:]...)
 }
 
 // garbage are inputs that no host passes.
@@ -119,6 +119,6 @@ func garbage() [][]byte {
 		nil, []byte("{"), []byte("}"), []byte("null"), []byte("[]"), []byte("7"), []byte(`"text"`), []byte("{}"), []byte("not json"), []byte("\x00\x01\x02"),
 		[]byte("\xff\xff\xff\xff\xff\xff"), []byte("\x01\x00\x00\x00\xff\xffab"), []byte(`{"status":"many","error":7,"headers":[],"connection":null,"stream":{}}`),
 		[]byte(`{"error":{"text":"\ud800\u"},"status":1e999,"now_ms":-99999999999999999999}`),
-		bytes.Repeat([]byte("["), 60_000), bytes.Repeat([]byte(`{"a":`), 20_000), append([]byte(`{"error":{"text":"`), bytes.Repeat([]byte{0xc3}, 60_000)...),
+		bytes.Repeat([]byte("["), largeGarbage), bytes.Repeat([]byte(`{"a":`), largeGarbage/3), append([]byte(`{"error":{"text":"`), bytes.Repeat([]byte{0xc3}, largeGarbage)...),
 	}
 }

@@ -2,4 +2,9 @@
 
 package sdktest
 
-const slowCompiler = false
+const (
+	slowCompiler = false
+	usualCalls   = 20_000
+	largeInput   = maxInput
+	largeGarbage = 60_000
+)
