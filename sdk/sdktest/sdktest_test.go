@@ -1,6 +1,7 @@
 package sdktest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -104,10 +105,20 @@ func TestStepsFail(t *testing.T) {
 		return then([]byte{0x20, 0, 0x41, 30, 0x46, 0x04, 0x7e, 0x42, 0, 0x05}, answer, []byte{0x0b})
 	}
 	leak := then([]byte{0x41, 1, 0x40, 0, 0x1a}, nothing) // a page for each call
+	const verdict = `{"reason":"overloaded"}`
+	texts := textAt + uint64(len(EvilManifest("step")))
+	// A verdict where the third byte of the input is a z, as that of an unknown field is.
+	fooled := only(then(i32const(bufferAt+2), []byte{0x2d, 0, 0}, i32const('z'), []byte{0x46, 0x04, 0x7e}, place(texts, uint64(len(verdict))), []byte{0x05, 0x42, 0, 0x0b}))
+	// The sixth event and all after it are dropped, whatever stream they are of.
+	const events = `{"name":"evil-step","version":"1.0.0","kinds":["executor"],"hooks":["on_event","on_end"],"plans":[{"plan":{"url":"{{connection.base_url}}/x"}}]}`
+	mixing := then([]byte{0x23, 0, 0x42, 1, 0x7c, 0x24, 0, 0x20, 0, 0x41, 13, 0x46, 0x23, 0, 0x42, 5, 0x55, 0x71, 0x04, 0x7e},
+		place(textAt+uint64(len(events)), 1), []byte{0x05, 0x42, 0, 0x0b})
 	for _, c := range []struct {
 		id, step, code string
 		m              module
 	}{
+		{"ABI-1 an answer that hangs on unknown fields", "unknown-fields", violationGarbage, module{call: fooled, answer: verdict}},
+		{"ABI-5 streams that are mixed up", "streams", violationGarbage, module{manifest: events, call: mixing, answer: "\x01", globals: 1}},
 		{"ABI-1 unknown operations", "unknown-ops", violationGarbage, module{call: onUnknown(place(textAt, 2))}},
 		{"ABI-1 a trap for unknown operations", "unknown-ops", violationTrap, module{call: onUnknown(then(trap, nothing))}},
 		{"ABI-8 not JSON", "sizes", violationGarbage, module{answer: "hello"}},
@@ -118,7 +129,7 @@ func TestStepsFail(t *testing.T) {
 		{"ABI-1 a refusal with a code of its own", "sizes", violationGarbage, module{answer: `{"error":{"code":"tired","message":"no"}}`}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
-			c.m.manifest = EvilManifest("step")
+			c.m.manifest = cmp.Or(c.m.manifest, EvilManifest("step"))
 			r := check(t, Kit{Calls: 200}, c.m.wasm())
 			for _, f := range failures(r) {
 				if f.Name == c.step && f.Code == c.code {
