@@ -128,7 +128,7 @@ func (a *attempt) checked(ctx context.Context, reply *rules.Reply) Check {
 	return Check{Status: facts.status, Verdict: v, Message: shorten(a.r.d.Redact(facts.message), 500)}
 }
 
-// heard reads the ids of a model list, in the shape of OpenAI or of a plain array.
+// heard reads the ids of a model list in the shape of OpenAI.
 func heard(b []byte) []string {
 	var d struct {
 		Data []struct {

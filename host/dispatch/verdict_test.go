@@ -29,7 +29,7 @@ func pair(t *testing.T, table string, status int, combo bool) (*bench, *catalog.
 	return b, rt
 }
 
-// CLS-15: what a verdict does to the connection and to the rest of the request, row by row, through a direct request and
+// CLS-15, RUL-3: what a verdict does to the connection and to the rest of the request, row by row, through a direct request and
 // through a combo. OV-9: the same, but that a combo has a next target.
 func TestWhatAVerdictDoes(t *testing.T) {
 	rule := func(then string) string {
@@ -46,6 +46,8 @@ func TestWhatAVerdictDoes(t *testing.T) {
 		{"request, fallback", `{"reason":"content_filtered","scope":"request","fallback":true}`, 400, []string{"a1"}, []string{"a1"}, false, false},
 		{"request, too dear", `{"reason":"credits_exhausted","scope":"request"}`, 402, []string{"a1", "a2"}, []string{"a1", "a2"}, false, false},
 		{"model", `{"reason":"overloaded","scope":"model"}`, 503, []string{"a1", "a2"}, []string{"a1", "a2"}, false, false},
+		// COOL-45: a refusal of the request itself: nothing cools, and no other account of this provider is asked.
+		{"request, refused for its shape", `{"reason":"request_rejected","scope":"request"}`, 403, []string{"a1"}, []string{"a1", "s"}, false, false},
 		{"connection", `{"reason":"quota_exhausted","scope":"connection"}`, 429, []string{"a1", "a2"}, []string{"a1", "a2"}, true, false},
 		{"connection, terminal", `{"reason":"banned","scope":"connection","terminal":true}`, 403, []string{"a1", "a2"}, []string{"a1", "a2"}, false, true},
 		{"provider, another may fare better", `{"reason":"server_error","scope":"provider"}`, 500, []string{"a1", "a2"}, []string{"a1", "a2"}, true, false},

@@ -303,6 +303,13 @@ func TestCommandsThatManage(t *testing.T) {
 	if out := ok("connections", "test", "one"); !strings.Contains(out, "one") {
 		t.Error(out)
 	}
+	one := g.admin("GET", "/api/providers/one", "")
+	if n := one.field("connection", "discoveredModels", "count"); n != 1.0 || one.field("connection", "lastTested") == nil {
+		t.Errorf("OBJ-11: what the test heard is not kept: %s", one.body)
+	}
+	if a := g.call("GET", "/v1/models", ""); !strings.Contains(a.body, `"id":"acme/m"`) {
+		t.Errorf("OBJ-11: the model that the test heard of is not listed: %s", a.body)
+	}
 	ok("combos", "set", "best", "acme/m@two", "acme/m")
 	key := strings.Fields(ok("keys", "create", "laptop", "--model", "best"))[0]
 	u.counts()

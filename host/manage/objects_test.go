@@ -155,9 +155,12 @@ func TestKeys(t *testing.T) {
 	r.call("GET", "/api/keys/"+id, "").refused(404, "not_found")
 }
 
-// API-10, API-11, API-14, API-15, OV-25, OBJ-16: settings.
+// API-10, API-11, API-14, API-15, OV-25, OBJ-16: settings. CFG-5: what is stored wins over the environment, what the file says
+// over both, and explain says which it was.
 func TestSettings(t *testing.T) {
-	r := newRig(t, file(catalog.Input{Settings: settings.Stored{"connectionCooldown.local.baseCooldownMs": []byte("7000")}}))
+	r := newRig(t, file(catalog.Input{Settings: settings.Stored{"connectionCooldown.local.baseCooldownMs": []byte("7000")}}),
+		func(r *rig) { r.env["WEIR_EXPOSE_CONNECTION"] = "off" })
+	r.call("GET", "/api/settings?explain=true", "").is(200).has("exposeRoutingHeaders.value", "off", "exposeRoutingHeaders.source", "env")
 	r.call("GET", "/api/resilience", "").is(200).has("connectionCooldown.apikey.baseCooldownMs", 3000, "connectionCooldown.local.baseCooldownMs", 7000)
 	r.call("PATCH", "/api/resilience", `{"connectionCooldown":{"apikey":{"baseCooldownMs":5000}}}`).is(200).
 		has("ok", true, "connectionCooldown.apikey.baseCooldownMs", 5000)
@@ -178,6 +181,7 @@ func TestSettings(t *testing.T) {
 	r.call("PATCH", "/api/settings", `{"exposeRoutingHeaders":"on","customBannedSignals":["go away"]}`).is(200).
 		has("exposeRoutingHeaders", "on", "customBannedSignals.0", "go away")
 	r.call("GET", "/api/settings", "").is(200).has("exposeRoutingHeaders", "on")
+	r.call("GET", "/api/settings?explain=true", "").is(200).has("exposeRoutingHeaders.value", "on", "exposeRoutingHeaders.source", "stored")
 	r.call("PATCH", "/api/settings", `{"exposeRoutingHeaders":"maybe"}`).refused(400, "bad_request")
 	r.call("POST", "/api/providers", main).is(201)
 	r.call("GET", "/api/providers/main?explain=true", "").is(200).has("explain.rpm.source", "connection", "explain.rpm.value", 60, "explain.tpm.source", "default")

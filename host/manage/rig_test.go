@@ -316,12 +316,16 @@ func (a answer) has(pairs ...any) answer {
 	return a
 }
 
-// refused checks an error answer: status, code, and its shape (OBJ-3).
+// refused checks an error answer: status, code, the type of its status (OV-7), and its shape (OBJ-3).
 func (a answer) refused(status int, code string) answer {
 	a.t.Helper()
-	a.is(status).has("error.code", code)
-	if a.at("error.message") == "" || a.at("error.type") == nil {
-		a.t.Errorf("an error without message or type: %s", a.text)
+	kind, ok := map[int]string{401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error", 507: "server_error"}[status]
+	if !ok {
+		kind = "invalid_request_error"
+	}
+	a.is(status).has("error.code", code, "error.type", kind)
+	if a.at("error.message") == "" {
+		a.t.Errorf("an error without a message: %s", a.text)
 	}
 	return a
 }

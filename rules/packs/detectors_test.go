@@ -90,6 +90,9 @@ func detectors() []seen {
 		{id: "CLS-4", status: 429, body: "your quota will reset after 2h", reason: wire.RateLimitExceeded, scope: conn, wait: 2 * time.Hour},
 		// Detectors 14 and 16.
 		{id: "COOL-31", status: 429, body: "concurrency limit; daily limit of your quota", reason: wire.QuotaExhausted, scope: conn},
+		// A token that does not hold is no ban: a cooldown, until tokens are refreshed.
+		{id: "COOL-54", auth: oauth, status: 401, body: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.", reason: wire.AuthError, scope: conn},
+		{id: "COOL-54", auth: oauth, status: 401, body: "invalid credentials", reason: wire.AuthError, scope: conn},
 		{id: "COOL-58", status: 403, body: "forbidden", reason: wire.AuthError, scope: conn},
 		{id: "CLS-3", status: 403, body: "error code: 1010", reason: wire.RequestRejected, scope: req},
 		// Tables 17 to 19.

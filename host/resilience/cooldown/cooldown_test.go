@@ -14,5 +14,13 @@ func gates(b *account.Book) []resilience.Gate {
 	return []resilience.Gate{terminal.New(b), cooldown.New(b)}
 }
 
-// TestScripts plays testdata: each file is a piece of the specification as a history.
+// TestScripts plays testdata: each file is a piece of the specification as a history, and fails when an event, a length, a
+// status or a refusal is another. What the files assert:
+//
+//   - cap.txt: COOL-12; categories.txt and length.txt: COOL-2, COOL-10, COOL-11
+//   - hints.txt: COOL-13, COOL-14, CLS-10 (a usable hint, else the scaled backoff)
+//   - rejected.txt: COOL-41, COOL-42, COOL-43, COOL-46; scopes.txt: CLS-1 and CLS-15 (what the host derives from a verdict),
+//     COOL-45 (request-scoped: nothing changes), RUL-3, RUL-8
+//   - stored-times.txt: COOL-3, COOL-64 (deactivated is read as banned)
+//   - success.txt: COOL-4, COOL-5, COOL-34
 func TestScripts(t *testing.T) { gatetest.Run(t, gates) }

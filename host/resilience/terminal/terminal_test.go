@@ -14,5 +14,9 @@ func gates(b *account.Book) []resilience.Gate {
 	return []resilience.Gate{terminal.New(b), cooldown.New(b)}
 }
 
-// TestScripts plays testdata: each file is a piece of the specification as a history.
+// TestScripts plays testdata: each file is a piece of the specification as a history. What the files assert:
+//
+//   - lifted.txt, restart.txt, states.txt: COOL-50, COOL-52
+//   - not-terminal.txt: COOL-19, COOL-56, COOL-57, COOL-58, RST-9
+//   - order.txt: COOL-4 (a success clears no terminal state), COOL-18, COOL-51, COOL-64 (a ban says more than missing credits)
 func TestScripts(t *testing.T) { gatetest.Run(t, gates) }
