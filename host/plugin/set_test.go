@@ -16,7 +16,7 @@ func classifier(name, more string) string {
 	return fmt.Sprintf("name: %s\nversion: 1.0.0\nkinds: [classifier]\n%s\nrules:\n- {id: r, status: [403], then: {reason: overloaded}}\n", name, more)
 }
 
-// The order of plugins (ABI-9): each key decides only where those before it are equal.
+// The order of plugins (ABI-9, RUL-11: third-party ones before built-in ones): each key decides only where those before it are equal.
 func TestOrder(t *testing.T) {
 	order := map[string]Settings{"late": {Order: 5}, "early": {Order: -5}}
 	sources := []source{
@@ -94,7 +94,7 @@ rules:
 - {id: to429, status: [403], then: {restate_status: 429, restate_code: rate_limit_exceeded}}
 `
 
-func TestRestate(t *testing.T) { // RST-2, ABI-9
+func TestRestate(t *testing.T) { // RST-2, RST-8 (the operator's plugins first, then built-in ones), ABI-9
 	_, s := setOf(t, Options{}, thirdParty(keeper), builtin("name: later\nversion: 1.0.0\nkinds: [restatement]\nrules:\n- {id: r, status: [403], then: {restate_status: 500}}\n"))
 	if x, ok := judge(s, "acme").Restate(t.Context(), failed("acme", "m", 403, "x")); !ok || x.Status != 429 || x.Plugin != "keeper" {
 		t.Errorf("restatement %+v", x)
