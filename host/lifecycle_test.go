@@ -18,7 +18,14 @@ import (
 	"github.com/weirgate/weir/store/memory"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if guestFolder.path != "" {
+			_ = os.RemoveAll(guestFolder.path)
+		}
+		os.Exit(code)
+	}))
+}
 
 const adminKey = "admin-key-0123456789abcdef"
 
