@@ -54,14 +54,14 @@ func TestDrain(t *testing.T) {
 		if got := classify(slow); got != "overloaded" || old.guest.draining.Err() != nil {
 			t.Errorf("PLG-3 within the time it says %q", got)
 		}
-		spare, err := old.guest.pool.get(t.Context(), 0)
+		spare, _, err := old.guest.pool.get(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		old.guest.pool.init(2)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := old.guest.pool.get(context.Background(), time.Hour); !errors.Is(err, errDrained) {
+			if _, _, err := old.guest.pool.get(context.Background(), time.Hour); !errors.Is(err, errDrained) {
 				t.Errorf("ABI-7 what waits: %v", err)
 			}
 		})

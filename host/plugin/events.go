@@ -59,7 +59,7 @@ func (h *EventHook) Event(ctx context.Context, name, data []byte) (wire.EventAns
 	}
 	h.input = wire.AppendEvent(h.input[:0], wire.Event{Stream: h.stream, Name: name, Data: data})
 	var said wire.EventAnswer
-	out, err := t.in.within(ctx, wire.OpEvent, wire.OpEvent, h.input, t.began, t.wall)
+	out, err := t.in.within(ctx, wire.OpEvent, wire.OpEvent, h.input, t.began, t.deadline)
 	result := resultOK
 	if err == nil {
 		if len(out) == 0 {
@@ -115,7 +115,7 @@ func (h *EventHook) End(ctx context.Context, complete bool) {
 	input, err := json.Marshal(wire.StreamEnd{StreamID: h.stream, Complete: complete, NowMS: t.began.UnixMilli()})
 	var out []byte
 	if err == nil {
-		out, err = t.in.call(ctx, wire.OpEnd, input, t.began, t.wall)
+		out, err = t.in.within(ctx, wire.OpEnd, wire.OpEnd, input, t.began, t.deadline)
 	}
 	result := resultOK
 	switch {

@@ -118,7 +118,7 @@ func (v *version) ask(ctx context.Context, op wire.Op, input []byte, now time.Ti
 	if err := in.configure(ctx, now); err != nil {
 		return nil, err
 	}
-	out, err := in.within(ctx, op, opExample, input, now, v.guest.limits.wall[opExample])
+	out, err := in.within(ctx, op, opExample, input, now, v.guest.clock().Add(v.guest.limits.wall[opExample]))
 	if err == nil && out == nil {
 		return json.RawMessage("null"), nil
 	}

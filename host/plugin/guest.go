@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -53,12 +54,12 @@ const (
 
 // turn is one call's hold of an instance, from begin to end.
 type turn struct {
-	g     *guest
-	in    *instance
-	op    wire.Op
-	pass  quarantine.Pass
-	began time.Time
-	wall  time.Duration // what is left of it
+	g        *guest
+	in       *instance
+	op       wire.Op
+	pass     quarantine.Pass
+	began    time.Time
+	deadline time.Time
 }
 
 // begin gets an instance for a call: the given one, or any (bound: for a new stream). Errors: errQuarantined, errBusy, errGone,
@@ -67,8 +68,10 @@ func (g *guest) begin(ctx context.Context, op wire.Op, in *instance, bound bool)
 	if err := ctx.Err(); err != nil {
 		return turn{}, err
 	}
-	t = turn{g: g, op: op, began: g.clock(), wall: g.limits.wall[op]}
-	ok := false
+	wall := g.limits.wall[op]
+	t = turn{g: g, op: op, began: g.clock()}
+	t.deadline = t.began.Add(wall)
+	var ok, waited bool
 	if t.pass, ok = g.ward.admit(t.began); !ok {
 		g.counters.refused.Add(1)
 		g.observe(op, resultQuarantined, 0)
@@ -76,11 +79,11 @@ func (g *guest) begin(ctx context.Context, op wire.Op, in *instance, bound bool)
 	}
 	switch {
 	case in != nil:
-		t.in, err = g.pool.again(ctx, t.wall, in)
+		t.in, waited, err = g.pool.again(ctx, wall, in)
 	case bound:
-		t.in, err = g.pool.bind(ctx, t.wall)
+		t.in, waited, err = g.pool.bind(ctx, wall)
 	default:
-		t.in, err = g.pool.get(ctx, t.wall)
+		t.in, waited, err = g.pool.get(ctx, wall)
 	}
 	if err != nil {
 		g.ward.cancel(t.pass)
@@ -93,29 +96,34 @@ func (g *guest) begin(ctx context.Context, op wire.Op, in *instance, bound bool)
 		return turn{}, err
 	}
 	if t.in == nil {
+		waited = true
 		if t.in, err = g.fresh(ctx, t.began); err != nil {
 			g.pool.lost()
-			t.count(err, resultOK)
+			t.count(err, resultOK, g.clock())
 			return turn{}, err
 		}
 	}
-	// What the host was slow in is not the guest's fault: it keeps half of its time.
-	t.wall = max(t.wall-g.clock().Sub(t.began), t.wall/2)
+	if waited { // what the host was slow in is not the guest's fault: it keeps half of its time
+		if least := g.clock().Add(wall / 2); t.deadline.Before(least) {
+			t.deadline = least
+		}
+	}
 	return t, nil
 }
 
 // end gives the instance back. err is what became of the call: nil, *rules.Declined, or a *violation; result names the good
 // ends.
 func (t *turn) end(err error, result string) {
-	v := t.count(err, result)
-	if lost := t.g.pool.put(t.in, v != nil && !v.kept, t.g.clock()); lost {
+	now := t.g.clock()
+	v := t.count(err, result, now)
+	if lost := t.g.pool.put(t.in, v != nil && !v.kept, now); lost {
 		t.g.refill()
 	}
 }
 
 // count notes how a call ended.
-func (t *turn) count(err error, result string) *violation {
-	g, now := t.g, t.g.clock()
+func (t *turn) count(err error, result string, now time.Time) *violation {
+	g := t.g
 	g.counters.calls.Add(1)
 	if _, no := errors.AsType[*rules.Declined](err); no {
 		g.counters.declined.Add(1)
@@ -158,12 +166,12 @@ func (g *guest) call(ctx context.Context, op wire.Op, input []byte, read func(ou
 		return err
 	}
 	result := resultOK
-	out, err := t.in.call(ctx, op, input, t.began, t.wall)
+	out, err := t.in.within(ctx, op, op, input, t.began, t.deadline)
 	if err == nil {
 		if out == nil {
 			result = resultNoOpinion
 		}
-		err = read(out)
+		err = read(bytes.Clone(out))
 		if _, no := errors.AsType[*rules.Declined](err); err != nil && !no {
 			err = asViolation(op, err)
 		}

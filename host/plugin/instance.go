@@ -53,9 +53,8 @@ type instance struct {
 
 // begin makes the instance ready for one call: fuel, clock, and nothing of the call before. budget is the operation whose
 // limits hold.
-func (in *instance) begin(caller context.Context, op, budget wire.Op, now time.Time, wall time.Duration) {
-	in.op, in.now, in.caller = op, now, caller
-	in.deadline = in.owner.clock().Add(wall)
+func (in *instance) begin(caller context.Context, op, budget wire.Op, now, deadline time.Time) {
+	in.op, in.now, in.caller, in.deadline = op, now, caller, deadline
 	in.crossings, in.late, in.lines = 0, false, 0
 	in.stderr.reset()
 	in.limit.refused = false
@@ -77,22 +76,22 @@ func (in *instance) weigh(bytes int64) {
 
 // call runs op and returns a copy of what it answered, nil for "no opinion". An error is errOversize or a *violation.
 func (in *instance) call(caller context.Context, op wire.Op, input []byte, now time.Time, wall time.Duration) ([]byte, error) {
-	out, err := in.within(caller, op, op, input, now, wall)
+	out, err := in.within(caller, op, op, input, now, in.owner.clock().Add(wall))
 	return bytes.Clone(out), err
 }
 
 // within is call with the fuel of budget and without the copy: the answer lies in the guest's memory, and is valid only while
 // the caller holds the instance. What a guest may wait for, http_fetch, ends with a context of the call; other operations have
 // no use for one and make none.
-func (in *instance) within(caller context.Context, op, budget wire.Op, input []byte, now time.Time, wall time.Duration) ([]byte, error) {
+func (in *instance) within(caller context.Context, op, budget wire.Op, input []byte, now, deadline time.Time) ([]byte, error) {
 	if len(input) > maxInput {
 		return nil, errOversize
 	}
-	in.begin(caller, op, budget, now, wall)
+	in.begin(caller, op, budget, now, deadline)
 	defer in.end()
 	ctx := in.ctx
 	if op == wire.OpPlan || op == wire.OpConfigure {
-		waits, stop := context.WithTimeout(ctx, wall)
+		waits, stop := context.WithTimeout(ctx, deadline.Sub(in.owner.clock()))
 		defer stop()
 		defer context.AfterFunc(in.owner.draining, stop)()
 		ctx = waits

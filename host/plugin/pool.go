@@ -43,36 +43,36 @@ type grant struct {
 
 func (p *pool) init(size int) { p.size = size }
 
-// get returns a free instance; nil without an error means that the caller makes one, and then calls put or lost. It waits no
+// get returns a free instance, and whether the call had to wait for it; nil without an error means that the caller makes one, and then calls put or lost. It waits no
 // longer than wait.
-func (p *pool) get(ctx context.Context, wait time.Duration) (*instance, error) {
+func (p *pool) get(ctx context.Context, wait time.Duration) (in *instance, waited bool, err error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, errDrained
+		return nil, false, errDrained
 	}
 	if n := len(p.idle); n > 0 {
 		in := p.idle[n-1]
 		p.idle = p.idle[:n-1]
 		in.busy = true
 		p.mu.Unlock()
-		return in, nil
+		return in, false, nil
 	}
 	if p.live < p.size {
 		p.live++
 		p.mu.Unlock()
-		return nil, nil
+		return nil, false, nil
 	}
 	return p.wait(ctx, wait, nil)
 }
 
 // bind is get for a new stream, which stays with the instance until unbind: the free one with the fewest streams, or a new
 // one, so that streams spread.
-func (p *pool) bind(ctx context.Context, wait time.Duration) (*instance, error) {
+func (p *pool) bind(ctx context.Context, wait time.Duration) (in *instance, waited bool, err error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, errDrained
+		return nil, false, errDrained
 	}
 	var best *instance
 	for _, in := range p.idle {
@@ -84,28 +84,28 @@ func (p *pool) bind(ctx context.Context, wait time.Duration) (*instance, error) 
 	case best != nil && (best.streams == 0 || p.live >= p.size):
 		p.take(best)
 		p.mu.Unlock()
-		return best, nil
+		return best, false, nil
 	case p.live < p.size:
 		p.live++
 		p.mu.Unlock()
-		return nil, nil
+		return nil, false, nil
 	}
 	return p.wait(ctx, wait, nil)
 }
 
 // again returns the instance that a stream is bound to, when it is free.
-func (p *pool) again(ctx context.Context, wait time.Duration, in *instance) (*instance, error) {
+func (p *pool) again(ctx context.Context, wait time.Duration, in *instance) (_ *instance, waited bool, err error) {
 	p.mu.Lock()
 	switch {
 	case in.gone:
 		p.mu.Unlock()
-		return nil, errGone
+		return nil, false, errGone
 	case in.busy:
 		return p.wait(ctx, wait, in)
 	}
 	p.take(in)
 	p.mu.Unlock()
-	return in, nil
+	return in, false, nil
 }
 
 // take needs mu held.
@@ -117,7 +117,7 @@ func (p *pool) take(in *instance) {
 }
 
 // wait queues the call. It takes over mu and gives it up.
-func (p *pool) wait(ctx context.Context, limit time.Duration, want *instance) (*instance, error) {
+func (p *pool) wait(ctx context.Context, limit time.Duration, want *instance) (_ *instance, waited bool, err error) {
 	w := &waiter{want: want, got: make(chan grant, 1)}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *pool) wait(ctx context.Context, limit time.Duration, want *instance) (*
 	defer timer.Stop()
 	select {
 	case g := <-w.got:
-		return g.in, g.err
+		return g.in, true, g.err
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -137,9 +137,9 @@ func (p *pool) wait(ctx context.Context, limit time.Duration, want *instance) (*
 	p.mu.Unlock()
 	if i < 0 { // it came in the last moment
 		g := <-w.got
-		return g.in, g.err
+		return g.in, true, g.err
 	}
-	return nil, errBusy
+	return nil, true, errBusy
 }
 
 // put takes an instance back. One that is broken or worn is closed, or, for the streams that are bound to it, kept apart.

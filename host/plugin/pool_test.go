@@ -47,7 +47,7 @@ func TestIdleInstancesAreClosed(t *testing.T) { // ABI-7
 		}
 		held = append(held, turn.in)
 	}
-	if _, err := g.pool.get(t.Context(), 10*time.Millisecond); !errors.Is(err, errBusy) {
+	if _, _, err := g.pool.get(t.Context(), 10*time.Millisecond); !errors.Is(err, errBusy) {
 		t.Errorf("a fourth instance: %v", err)
 	}
 	for _, in := range held {

@@ -247,7 +247,7 @@ func (g *guest) instantiate(ctx context.Context, kv *space, random io.Reader, no
 		if f == nil { // only _initialize is optional (precheck)
 			continue
 		}
-		in.begin(ctx, opInitialize, opInitialize, now, g.limits.wall[opInitialize])
+		in.begin(ctx, opInitialize, opInitialize, now, in.deadline)
 		err := f.CallWithStack(in.ctx, in.stack[:1])
 		if err != nil {
 			err = in.broke(err)
