@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -144,6 +145,11 @@ func (h *Host) startPlugins(ctx context.Context) error {
 		cache = filepath.Join(h.process.DataDir, "cache")
 	}
 	fs := h.file.Load()
+	if dir := h.process.PluginsDir; dir != "" {
+		if _, err := os.Stat(dir); os.IsNotExist(err) {
+			h.o.Log.Warn("the plugin folder does not exist; its plugins are loaded when it does", "folder", dir)
+		}
+	}
 	h.compile = fs.compile()
 	if h.compile == plugin.CompileInChild && h.o.CompileChild == nil {
 		return errors.New("plugins.compile is child, but this program has no command that compiles; use inprocess")

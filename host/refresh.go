@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/store"
 )
@@ -135,9 +136,12 @@ func (h *Host) change(ctx context.Context, ws ...store.Write) ([]store.Document,
 		return nil, err
 	}
 	var last store.Seq
-	for _, d := range docs {
+	for i, d := range docs {
 		if slices.Contains(catalog.DocKinds(), d.Kind) {
 			last = max(last, d.Seq)
+		}
+		if d.Kind == catalog.DocSettings {
+			h.record.Append(store.Event{Kind: record.KindSettingsChanged, Key: d.ID, At: ws[i].At, Data: ws[i].Data})
 		}
 	}
 	if last == 0 {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,6 +191,8 @@ func (e *event) news() string {
 			return "the configuration file was rejected, the one before stays in force: " + sentences(e.word("fault"))
 		}
 		return strings.TrimSpace("the configuration file " + e.word("file") + " is in force")
+	case "settings":
+		return "the stored settings are " + e.stored() + " now"
 	case "store":
 		if e.word("state") == "ok" {
 			return "the store writes to disk again"
@@ -196,6 +200,22 @@ func (e *event) news() string {
 		return "the store is " + e.word("state") + ": " + sentences(e.word("fault"))
 	}
 	return ""
+}
+
+// stored lists the settings that are stored, by their paths.
+func (e *event) stored() string {
+	var all []string
+	for _, path := range slices.Sorted(maps.Keys(e.Data)) {
+		b, err := json.Marshal(e.Data[path])
+		if err != nil {
+			continue
+		}
+		all = append(all, path+"="+string(b))
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
 }
 
 // pluginNews names the plugin, or its file when nobody could read a name in it.
