@@ -10,7 +10,7 @@ PACKAGES ?= ./...
 TOOL     := go tool -modfile=cmd/devtools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check lint plugins bench fuzz crash clean
+.PHONY: help run build test check lint plugins bench fuzz crash soak clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is one of'
@@ -71,6 +71,10 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 crash: ## kill the real process N times (100) under write load and check that nothing acknowledged is lost
 	@echo 'crash: $(N) kills with SIGKILL under write load'
 	@WEIR_CRASH_KILLS=$(N) go test -count=1 -timeout 0 -v -run Crash ./store/badger
+
+soak: ## reload a Go guest N times (100) under load, and call one 5000 N times: nothing may grow (minutes)
+	@echo 'soak: $(N) reloads under 16 busy goroutines, then 5000 x $(N) calls of a guest that allocates'
+	@WEIR_SOAK=$(N) go test -count=1 -timeout 0 -v -run 'ReloadsUnderLoad|AllocatingGuest' ./host/plugin
 
 clean: ## remove what make built; the data folder stays
 	@echo 'clean: removing bin, dist and bench-results'

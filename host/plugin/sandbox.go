@@ -24,7 +24,7 @@ type sandbox struct {
 }
 
 // runtimeConfig is how guests are compiled, also by the child process: code of another configuration would not be found in the
-// cache. Guests stop by their fuel: being interrupted from outside would make them five times slower (RATIONALE.md).
+// cache. Guests stop by their fuel: being interruptible from outside makes them five to sixteen times slower.
 func runtimeConfig(interpret bool) wazero.RuntimeConfig {
 	config := wazero.NewRuntimeConfig()
 	if interpret {
