@@ -50,7 +50,10 @@ func (h *EventHook) Event(ctx context.Context, name, data []byte) (wire.EventAns
 	}
 	g := h.e.v.guest
 	t, err := g.begin(ctx, wire.OpEvent, h.in, h.stateful)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // nobody waits for the answer: no fault of the guest
+		return wire.EventAnswer{}, ctx.Err()
+	case err != nil:
 		return wire.EventAnswer{}, h.failed(err)
 	}
 	if h.stateful && h.in == nil {
@@ -98,13 +101,14 @@ func (h *EventHook) failed(err error) error {
 }
 
 // End tells the guest that the stream is over, and frees the instance of a stateful one. complete says that the upstream ended it
-// properly. It is called once for every hook, also after an error; what the guest does with it changes nothing.
+// properly. It is called once for every hook, also after an error: a guest that is still there has the state of the stream to forget.
+// What it does with it changes nothing.
 func (h *EventHook) End(ctx context.Context, complete bool) {
 	g := h.e.v.guest
 	if h.in != nil {
 		defer g.pool.untie(h.in)
 	}
-	if h.off || !h.ends || h.stateful && h.in == nil {
+	if g == nil || !h.ends || h.stateful && h.in == nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx) // a client that left is an end too

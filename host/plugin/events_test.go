@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -182,6 +183,28 @@ func TestStatefulStreams(t *testing.T) { // ABI-5
 			t.Errorf("a new stream sees event %d", n)
 		}
 		if c := g.counters.read(); c.Violations[violationTrap] != 1 || c.Calls != 4 {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("the end is told although an event could not be", func(t *testing.T) {
+		e, g := hooked(t, Options{}, 1)
+		a, b := e.Events(stateful), e.Events(stateful)
+		a.ask(t, "first")
+		b.ask(t, "first")
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := a.Event(gone, nil, []byte("left")); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnhooked) {
+			t.Errorf("the client left: %v", err)
+		}
+		if _, err := b.Event(t.Context(), nil, make([]byte, maxInput)); !errors.Is(err, ErrUnhooked) {
+			t.Errorf("an event of more than 256 KiB: %v", err)
+		}
+		a.End(gone, false)
+		b.End(t.Context(), true)
+		if n, _ := g.pool.idle[0].memory.Read(endsAt, 1); n[0] != 2 || g.pool.idle[0].streams != 0 {
+			t.Errorf("%d of 2 streams have ended", n[0])
+		}
+		if c := g.counters.read(); len(c.Violations) > 0 {
 			t.Errorf("%+v", c)
 		}
 	})
