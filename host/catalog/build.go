@@ -64,7 +64,7 @@ type builder struct {
 	in      Sources
 	s       *Snapshot
 	faults  []document.Fault
-	dropped map[string]bool // stored objects that were left out, as kind/id: others may name them
+	dropped map[string]bool // objects that have a fault of their own, as kind/id: that others name them is none
 }
 
 func (b *builder) warn(format string, args ...any) {
@@ -188,12 +188,12 @@ type owner struct {
 
 // settle reports an object's faults and says whether the object may be used.
 func (b *builder) settle(o owner, faults []document.Fault) bool {
+	if len(faults) > 0 {
+		b.dropped[o.kind+"/"+o.id] = true
+	}
 	if !o.lenient {
 		b.faults = append(b.faults, faults...)
 		return len(faults) == 0
-	}
-	if len(faults) > 0 {
-		b.dropped[o.kind+"/"+o.id] = true
 	}
 	for _, f := range faults {
 		what := f.Message

@@ -210,7 +210,7 @@ func (b *builder) checkReferences(it *item[ComboInput]) {
 	c.Targets = kept
 }
 
-// namesDropped says whether a target names a stored object that was left out because of a fault of its own.
+// namesDropped says whether a target names an object that has a fault of its own.
 func (b *builder) namesDropped(t *ComboTarget) bool {
 	id, _, _ := strings.Cut(t.Model, "/")
 	return b.dropped["connection/"+t.Connection] || b.dropped["combo/"+t.ComboRef] || b.dropped["provider/"+id]

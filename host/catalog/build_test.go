@@ -261,8 +261,21 @@ func TestFileInForce(t *testing.T) {
 		t.Error("the key is gone, or allows more than before")
 	}
 	in.FileInForce = false
-	if got := faultsOf(in); len(got) != 4 {
+	if got := faultsOf(in); len(got) != 3 { // the key names a connection that has a fault of its own
 		t.Errorf("a new file is not refused: %q", got)
+	}
+}
+
+// A fault is said once: that a combo and a key name the connection that has it is no other one.
+func TestFaultsWithoutConsequences(t *testing.T) {
+	in := of(account("o1", "openai"))
+	in[0].Object.Priority = p(0)
+	got := faultsOf(Sources{File: &Input{Connections: in,
+		Combos: of(ComboInput{Name: "c", Targets: []TargetInput{{Model: "openai/gpt-5", Connection: "o1"}}}),
+		Keys:   of(KeyInput{ID: "k", Key: "0123456789abcdef", AllowedConnections: []string{"o1"}}),
+	}})
+	if len(got) != 1 || !strings.Contains(got[0], "priority") {
+		t.Errorf("faults %q", got)
 	}
 }
 
