@@ -190,6 +190,12 @@ func TestQuarantinedExecutor(t *testing.T) {
 			if err := e.Ready(); (err != nil) != closed || closed && !errors.Is(err, ErrUnavailable) {
 				t.Errorf("ready: %v", err)
 			}
+			if closed {
+				if e.Fallback() != nil {
+					t.Error("another one takes over for a plugin that is not to be gone without")
+				}
+				return
+			}
 			if f := e.Fallback(); f == nil || f.Name() != "acme" || f.Fallback() != nil {
 				t.Fatalf("the built-in executor does not take over: %+v", f)
 			}

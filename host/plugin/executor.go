@@ -38,7 +38,12 @@ func (e *Executor) RequestFields() []string { return e.v.manifest.Needs.RequestF
 
 // Fallback is the built-in executor that takes over when a method of this one says ErrUnavailable (ABI-8), nil when the target
 // is to be skipped. Plans that were cached for this executor stay in use.
-func (e *Executor) Fallback() *Executor { return e.fallback }
+func (e *Executor) Fallback() *Executor {
+	if e.v.failClosed {
+		return nil
+	}
+	return e.fallback
+}
 
 // Plan returns the first static plan that matches, or asks the guest (ABI-3). The plan is shared: it must not be changed.
 // The error wraps ErrUnavailable when the plugin has no plan, broke the rules or is quarantined: then the target is skipped
