@@ -76,6 +76,20 @@ func TestWhatAVerdictDoes(t *testing.T) {
 	}
 }
 
+// RUL-7: a connection whose quota is out is out of the request: later targets that are pinned to it are skipped, and one that is not
+// takes another connection.
+func TestExhaustedConnectionInLaterTargets(t *testing.T) {
+	b, rt := pair(t, `[{"id":"r","text_contains":["marker"],"then":{"reason":"quota_exhausted","scope":"connection"}}]`, 429, true)
+	pinned := func(model string) catalog.RouteTarget {
+		return catalog.RouteTarget{Key: "p/" + model + "@a1", Provider: b.prov, Model: model, Connection: b.prov.Connections[0]}
+	}
+	rt.Targets = []catalog.RouteTarget{pinned("m"), pinned("m2"), {Key: "p/m3", Provider: b.prov, Model: "m3"}}
+	c, trail := b.do(rt, false)
+	if got := b.seen(); c.status != 200 || !slices.Equal(got, []string{"a1", "a2"}) || trail.Serving().Model != "m3" {
+		t.Errorf("status %d, the upstream saw %v, served by %s", c.status, got, trail.Serving().Model)
+	}
+}
+
 // CMB-26: a route may let a filtered request, and one too large for a model, go to other targets.
 func TestRouteOptions(t *testing.T) {
 	const filtered = `[{"id":"r","text_contains":["marker"],"then":{"reason":"content_filtered"}}]`

@@ -105,7 +105,7 @@ func detectors() []seen {
 		{id: "CLS-14", status: 400, body: "unsupported model", reason: wire.ModelNotFound, scope: model},
 		{id: "CLS-14", status: 400, body: "Function id 'x': DEGRADED", reason: wire.Overloaded, scope: model},
 		{id: "CLS-14", status: 400, body: "请求过于频繁", want: 429, reason: wire.RateLimitExceeded, scope: conn},
-		{id: "CLS-14", status: 400, body: "anything else", reason: wire.InvalidRequest, scope: req},
+		{id: "RUL-4 CLS-14", status: 400, body: "anything else", reason: wire.InvalidRequest, scope: req},
 		// RST-1 to RST-5 and the table of RUL-10.
 		{id: "RST-1 RST-3 RST-6", provider: "agentrouter", status: 403, body: "用户额度不足", want: 429, reason: wire.QuotaExhausted, scope: conn},
 		{id: "RST-4", provider: "agentrouter", status: 400, body: `{"error":"\u989d\u5ea6\u4e0d\u8db3"}`, want: 429, reason: wire.QuotaExhausted, scope: conn},
@@ -114,7 +114,7 @@ func detectors() []seen {
 		{id: "RUL-10", provider: "opencode-go", status: 429, body: "Monthly usage limit reached. Resets in 2 days 3 hours.", reason: wire.QuotaExhausted, scope: conn, wait: 51 * time.Hour},
 		{id: "RUL-10", provider: "opencode-cli", status: 429, header: "x-ratelimit-remaining-tokens: 0", body: "x", reason: wire.QuotaExhausted, scope: conn},
 		{id: "RUL-10", provider: "opencode-zen", status: 429, body: "plan_limit_reached", reason: wire.QuotaExhausted, scope: conn},
-		{id: "RUL-10", provider: "opencode", status: 400, body: "upstream request failed: model is unavailable.", reason: wire.Overloaded, scope: model, cooldown: time.Hour},
+		{id: "RUL-4 RUL-10", provider: "opencode", status: 400, body: "upstream request failed: model is unavailable.", reason: wire.Overloaded, scope: model, cooldown: time.Hour},
 		{id: "RUL-10", provider: "minimax", status: 429, header: "x-model-quota-remaining: a=3,b=0", body: "x", reason: wire.QuotaExhausted, scope: model},
 		{id: "RUL-10", provider: "cloudflare-ai", status: 429, body: "daily free allocation", reason: wire.QuotaExhausted, scope: conn, wait: 4 * time.Hour},
 		{id: "RUL-10", provider: "openrouter", status: 402, body: "x", reason: wire.QuotaExhausted, scope: conn, cooldown: 2 * time.Minute},

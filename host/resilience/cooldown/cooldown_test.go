@@ -21,6 +21,7 @@ func gates(b *account.Book) []resilience.Gate {
 //   - hints.txt: COOL-13, COOL-14, CLS-10 (a usable hint, else the scaled backoff)
 //   - rejected.txt: COOL-41, COOL-42, COOL-43, COOL-46; scopes.txt: CLS-1 and CLS-15 (what the host derives from a verdict),
 //     COOL-45 (request-scoped: nothing changes), RUL-3, RUL-8
+//   - rules.txt: RUL-6 (quota without an end of its own: the rule's length, else the scaled backoff)
 //   - stored-times.txt: COOL-3, COOL-64 (deactivated is read as banned)
 //   - success.txt: COOL-4, COOL-5, COOL-34
 func TestScripts(t *testing.T) { gatetest.Run(t, gates) }
