@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weirgate/weir/host"
 	"github.com/weirgate/weir/sdk/sdktest"
@@ -107,11 +108,14 @@ func TestGuestHooks(t *testing.T) { // ABI-3, ABI-5
 	metrics := call(h, "GET", "/metrics", "", "Authorization", "Bearer "+adminKey).Body.String()
 	for _, want := range []string{
 		`weir_plugin_calls_total{op="on_request",plugin="hooks",result="ok"} 1`, `weir_plugin_calls_total{op="on_response",plugin="hooks",result="ok"} 1`,
-		`weir_plugin_calls_total{op="plan",plugin="hooks",result="ok"} 1`,
+		`weir_plugin_calls_total{op="plan",plugin="hooks",result="ok"} 1`, `weir_plugin_state{plugin="hooks"} 2`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%s is not in the metrics", want)
 		}
+	}
+	if strings.Contains(metrics, `weir_plugin_memory_bytes{plugin="hooks"} 0`) {
+		t.Error("the guest has no memory")
 	}
 }
 
@@ -185,8 +189,14 @@ func TestGuestThatBreaksTheRules(t *testing.T) { // ABI-8, PLG-5
 	if rec := call(h, "GET", "/api/providers/h1", "", "Authorization", "Bearer "+adminKey); !strings.Contains(rec.Body.String(), `"status":"healthy"`) {
 		t.Errorf("something was counted against the connection: %s", rec.Body)
 	}
-	if rec := call(h, "GET", "/api/events?kind=plugin.quarantined", "", "Authorization", "Bearer "+adminKey); !strings.Contains(rec.Body.String(), "plugin.quarantined") {
-		t.Errorf("the quarantine is not in the journal: %s", rec.Body)
+	for asked := time.Now(); ; time.Sleep(20 * time.Millisecond) { // the journal is written in batches
+		rec := call(h, "GET", "/api/events?kind=plugin.quarantined", "", "Authorization", "Bearer "+adminKey)
+		if strings.Contains(rec.Body.String(), `"until"`) && strings.Contains(rec.Body.String(), `"garbage"`) {
+			break
+		}
+		if time.Since(asked) > 5*time.Second {
+			t.Fatalf("the quarantine is not in the journal: %s", rec.Body)
+		}
 	}
 }
 

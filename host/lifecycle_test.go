@@ -128,6 +128,28 @@ func TestStopBeforeStart(t *testing.T) {
 	}
 }
 
+// What a configuration asks of plugins and no plugin may have is a fault with its place, and a way to compile that the program
+// does not offer ends the start.
+func TestSettingsOfPluginsThatCannotBe(t *testing.T) { // ABI-7, ABI-8, CFG-6
+	for text, want := range map[string]string{
+		"plugins:\n  settings:\n    p: {limits: {memory_mib: 300, fuel: {plan: 0, dance: 1}}}\n": ":3:9: plugins.settings.p.limits: limits.fuel.dance is no operation that has a limit",
+		"plugins: {settings: {p: {limits: {memory_mib: 300}}}}\n":                                "limits.memory_mib is 300; give 1 to 256",
+		"plugins: {settings: {p: {limits: {wall_ms: {on_event: 1001}}}}}\n":                      "limits.wall_ms.on_event is 1001; give 1 to 1000",
+		"plugins: {compile: child}\n":                                                            "plugins.compile is child, but this program has no command that compiles",
+	} {
+		o := options(t, "http://127.0.0.1:1")
+		if err := os.WriteFile(o.ConfigFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := host.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+			if err == nil {
+				stop(t, h)
+			}
+		}
+	}
+}
+
 // A host that cannot be made leaves nothing behind; goleak sees the rest.
 func TestNewFails(t *testing.T) {
 	o := options(t, "http://127.0.0.1:1")

@@ -206,7 +206,11 @@ func smallest(ds ...time.Duration) time.Duration {
 // send edits the body and sends it, or asks the guest for its own answer.
 func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	if a.prep.Respond {
-		return a.respond(actx)
+		resp, err := a.respond(actx)
+		if second := a.exec.Fallback(); second != nil && errors.Is(err, ErrPluginUnavailable) && a.readyWith(actx, second) == nil {
+			return a.send(actx, ctx)
+		}
+		return resp, err
 	}
 	if a.prep.MaxBody > 0 && int64(a.r.c.Body.Len()) > a.prep.MaxBody {
 		return nil, errBodyTooLarge

@@ -186,15 +186,17 @@ func (m *meter) Refused(string)       {}
 func (m *meter) Restated(string)      {}
 
 // The bench is its own plugin set: one plan, and rules that a test may give.
-func (b *bench) Acquire() dispatch.PluginSet                                      { return b }
-func (b *bench) Release()                                                         {}
-func (b *bench) Executor(*catalog.Provider) (dispatch.Executor, error)            { return b, nil }
-func (b *bench) Judge(*catalog.Provider) dispatch.Judge                           { return b.judge }
-func (b *bench) Digest() string                                                   { return "d" }
-func (b *bench) Name() string                                                     { return "bench" }
-func (b *bench) Hosts() []string                                                  { return nil }
-func (b *bench) RequestFields() []string                                          { return b.guest.fields }
-func (b *bench) Respond(context.Context, wire.RequestFacts) (*wire.Answer, error) { return nil, nil }
+func (b *bench) Acquire() dispatch.PluginSet                           { return b }
+func (b *bench) Release()                                              {}
+func (b *bench) Executor(*catalog.Provider) (dispatch.Executor, error) { return b, nil }
+func (b *bench) Judge(*catalog.Provider) dispatch.Judge                { return b.judge }
+func (b *bench) Digest() string                                        { return "d" }
+func (b *bench) Name() string                                          { return "bench" }
+func (b *bench) Hosts() []string                                       { return nil }
+func (b *bench) RequestFields() []string                               { return b.guest.fields }
+func (b *bench) Respond(context.Context, wire.RequestFacts) (*wire.Answer, error) {
+	return nil, b.guest.respondFault
+}
 func (b *bench) Plan(context.Context, wire.PlanQuery, wire.Auth) (*wire.Plan, error) {
 	b.guest.planned++
 	return &b.plan, b.guest.planFault
@@ -218,18 +220,19 @@ func (b *bench) Events(c upstream.Calls) dispatch.EventHook {
 
 // guest is the code of the bench's plugin.
 type guest struct {
-	fields     []string
-	planned    int
-	planFault  error
-	unready    error
-	fallback   dispatch.Executor
-	onRequest  func(wire.RequestFacts) (*wire.Edits, error)
-	onResponse func(wire.ResponseFacts) (*wire.Edits, error)
-	onEvent    func(name, data string) (wire.EventAnswer, error)
-	calls      upstream.Calls
-	refused    error // by the dispatcher
-	events     []string
-	ends       []bool
+	fields       []string
+	planned      int
+	planFault    error
+	respondFault error
+	unready      error
+	fallback     dispatch.Executor
+	onRequest    func(wire.RequestFacts) (*wire.Edits, error)
+	onResponse   func(wire.ResponseFacts) (*wire.Edits, error)
+	onEvent      func(name, data string) (wire.EventAnswer, error)
+	calls        upstream.Calls
+	refused      error // by the dispatcher
+	events       []string
+	ends         []bool
 }
 
 func (g *guest) edit(said *wire.Edits, err error) func(func(*wire.Edits) error) (*wire.Edits, error) {

@@ -248,6 +248,24 @@ func TestUnavailableExecutor(t *testing.T) {
 	}
 }
 
+// ABI-8: a built-in executor takes over for an answer that the guest cannot give; one that fails closed has none.
+func TestRespondTakenOver(t *testing.T) {
+	for _, over := range []bool{true, false} {
+		b := newBench(t).with("a", answers)
+		second := &substitute{newBench(t)}
+		second.plan = b.plan
+		b.plan = wire.Plan{Upstream: "none", Dialect: wire.OpenAIChat}
+		b.guest.respondFault = fmt.Errorf("%w: trap", dispatch.ErrPluginUnavailable)
+		if over {
+			b.guest.fallback = second
+		}
+		c, trail := b.do(b.direct(), false)
+		if over != (c.status == 200) || over != (len(trail.Excluded) == 0) || len(b.events) > 0 {
+			t.Errorf("%v: %d %+v", over, c.status, trail.Excluded)
+		}
+	}
+}
+
 // substitute is an executor with a digest of its own.
 type substitute struct{ *bench }
 
