@@ -21,7 +21,7 @@ const commandsPage = "../../docs/commands.md"
 func TestCommandsAreDocumented(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString("# Commands\n\n<!-- Made from the commands: go test ./cmd/weir -run Documented -update -->\n\n" +
-		"Exit codes: 0 done, 1 the thing asked about is faulty, 2 wrong usage, 3 the gateway cannot be reached, 4 refused.\n")
+		"Exit codes: 0 done, 1 the thing asked about is faulty, 2 wrong usage, 3 the gateway cannot be reached, 4 refused, 130 ended by a second signal.\n")
 	root := (&app{}).root()
 	root.InitDefaultCompletionCmd()
 	describe(t, &page, root)

@@ -181,7 +181,7 @@ func (g *gateway) refusal(resp *http.Response) error {
 		if i == 0 {
 			sentence, sep = strings.TrimSuffix(sentence, "."), ": "
 		}
-		sentence += sep + d.Field + " " + d.Message
+		sentence += sep + d.Field + ": " + d.Message
 	}
 	if sentence == "" {
 		sentence = fmt.Sprintf("the gateway answered %s", resp.Status)

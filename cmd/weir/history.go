@@ -210,7 +210,7 @@ func (e *event) stored() string {
 		if err != nil {
 			continue
 		}
-		all = append(all, path+"="+string(b))
+		all = append(all, path+"="+short(string(b)))
 	}
 	if len(all) == 0 {
 		return "none"

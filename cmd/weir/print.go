@@ -46,6 +46,15 @@ func (a *app) say(format string, args ...any) error {
 	return err
 }
 
+// short cuts a long text, so that a line stays one that a person reads.
+func short(s string) string {
+	const most = 120
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
 // sentences writes the lines of a text as one line.
 func sentences(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; ")

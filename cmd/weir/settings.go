@@ -27,8 +27,7 @@ func settingsGet(g *gateway) *cobra.Command {
 				path += "?explain=true"
 			}
 			var sections map[string]json.RawMessage
-			show, err := g.call(c.Context(), request{method: http.MethodGet, path: path}, &sections)
-			if !show {
+			if err := g.get(c.Context(), path, &sections); err != nil {
 				return err
 			}
 			if len(args) == 0 {
