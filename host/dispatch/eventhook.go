@@ -28,7 +28,7 @@ func (h *hookedStream) run(ctx context.Context, run []byte) ([]byte, refused) {
 	h.out = h.out[:0]
 	kept := 0 // run is in out, or gone, up to here
 	for at := 0; at < len(run); {
-		f := h.frame(run[at:])
+		f := h.frame(run[at:], at == 0)
 		answer, err := h.ask(ctx, f)
 		switch {
 		case err != nil:
@@ -84,8 +84,11 @@ type frame struct {
 
 // frame cuts the first event off b, with the blank line behind it. Data of several lines is joined in a buffer that the next call
 // uses again.
-func (h *hookedStream) frame(b []byte) (f frame) {
-	rest, lines := bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), 0
+func (h *hookedStream) frame(b []byte, first bool) (f frame) {
+	rest, lines := b, 0
+	if first { // of a run
+		rest = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	}
 	for len(rest) > 0 {
 		var line []byte
 		if line, rest = cutLine(rest); len(line) == 0 {

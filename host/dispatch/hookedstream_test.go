@@ -36,7 +36,7 @@ func TestEventsThatPassCostNothing(t *testing.T) {
 func TestEventOfManyLines(t *testing.T) {
 	run := append(bytes.Repeat([]byte("data: x\n"), 1<<17), '\n')
 	h := hookedStream{}
-	if f := h.frame(run); len(f.data) != 1<<18-1 || len(f.raw) != len(run) || cap(h.joined) > 1<<20 {
+	if f := h.frame(run, true); len(f.data) != 1<<18-1 || len(f.raw) != len(run) || cap(h.joined) > 1<<20 {
 		t.Error(len(f.data), cap(h.joined))
 	}
 }
