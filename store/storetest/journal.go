@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,9 @@ func testJournal(t *testing.T, s store.Store) {
 	}
 	if es := collect(t, 0, s.Replay(ctx, later)); len(es) != 0 {
 		t.Fatalf("replay after the last: %+v", es)
+	}
+	if es := collect(t, 0, s.Replay(ctx, math.MaxUint64)); len(es) != 0 {
+		t.Fatalf("replay after the greatest number: %+v", es)
 	}
 	if es := collect(t, 2, s.Replay(ctx, 0)); es[1].Key != "openai/c-1" {
 		t.Fatalf("a replay that stops early: %+v", es)

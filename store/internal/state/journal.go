@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 
@@ -105,7 +106,7 @@ func (j *Journal) Read(after store.Seq) ([]store.Event, error) {
 // held while the caller works.
 func Pages(ctx context.Context, after store.Seq, read func(after store.Seq) ([]store.Event, error)) iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		for {
+		for after < math.MaxUint64 { // the Seq behind that would be 0, where the journal begins
 			es, err := read(after)
 			if err == nil {
 				err = ctx.Err()
