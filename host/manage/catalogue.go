@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
@@ -132,16 +133,36 @@ func replaceProvider(s *Server, c *call) (any, error) {
 	if in.ID != c.id {
 		return nil, invalid(Detail{"id", "cannot be changed; make another provider"})
 	}
-	expect := isNew()
-	if old := c.catalog.Provider(c.id); old != nil && old.ManagedBy != catalog.ByPlugin {
-		if err := owned("provider", c.id, old.Meta); err != nil {
+	old, err := s.storedProvider(c)
+	if p, _ := errors.AsType[*Problem](err); p != nil && (p.Status == http.StatusNotFound || p.Code == "managed_by_plugin") {
+		expect, err := c.absent("provider", c.id)
+		if err != nil {
 			return nil, err
 		}
-		if expect, err = c.fresh("provider", c.id, old.Revision); err != nil {
-			return nil, err
-		}
+		return s.saveProvider(c, in, expect)
+	}
+	if err != nil {
+		return nil, err
+	}
+	expect, err := c.fresh("provider", c.id, old.Meta.Revision)
+	if err != nil {
+		return nil, err
 	}
 	return s.saveProvider(c, in, expect)
+}
+
+// storedProvider finds the operator's entry, which may be one that the catalogue leaves out.
+func (s *Server) storedProvider(c *call) (*catalog.Entry[catalog.ProviderInput], error) {
+	stored, err := s.stored(c)
+	if err != nil {
+		return nil, err
+	}
+	var present *catalog.Meta
+	if one := c.catalog.Provider(c.id); one != nil {
+		present = &one.Meta
+	}
+	is := func(in *catalog.ProviderInput) bool { return in.ID == c.id }
+	return storedObject(stored.Providers, is, "provider", c.id, present)
 }
 
 func (s *Server) saveProvider(c *call, in catalog.ProviderInput, expect *uint64) (any, error) {
@@ -160,14 +181,11 @@ func (s *Server) saveProvider(c *call, in catalog.ProviderInput, expect *uint64)
 
 // deleteProvider removes the operator's entry. One that nothing else describes must have no connections (OBJ-2).
 func deleteProvider(s *Server, c *call) (any, error) {
-	p := c.catalog.Provider(c.id)
-	if p == nil {
-		return nil, notFound("provider", c.id)
-	}
-	if err := owned("provider", p.ID, p.Meta); err != nil {
+	old, err := s.storedProvider(c)
+	if err != nil {
 		return nil, err
 	}
-	if len(p.All) > 0 {
+	if p := c.catalog.Provider(c.id); p != nil && p.Plugin == "" && len(p.All) > 0 {
 		ids := make([]string, len(p.All))
 		for i, one := range p.All {
 			ids[i] = one.ID
@@ -175,7 +193,7 @@ func deleteProvider(s *Server, c *call) (any, error) {
 		slices.Sort(ids)
 		return nil, inUse("provider", p.ID, "it has connections, such as "+ids[0])
 	}
-	if err := s.remove(c, catalog.DocProvider, "provider", p.ID, p.Revision); err != nil {
+	if err := s.remove(c, catalog.DocProvider, "provider", c.id, old.Meta.Revision); err != nil {
 		return nil, err
 	}
 	return okAnswer{true}, nil

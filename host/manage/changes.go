@@ -117,6 +117,18 @@ func (c *call) fresh(what, id string, present uint64) (*uint64, error) {
 	return &present, nil
 }
 
+// absent is fresh for an object that is not there: a caller who saw one saw what was deleted since.
+func (c *call) absent(what, id string) (*uint64, error) {
+	given, err := c.expected()
+	if err != nil {
+		return nil, err
+	}
+	if given != nil {
+		return nil, problem(http.StatusConflict, "The %s %q was deleted meanwhile; leave out If-Match to make it anew.", what, id)
+	}
+	return isNew(), nil
+}
+
 func stale(what, id string, present uint64) *Problem {
 	p := problem(http.StatusConflict, "The %s %q was changed meanwhile: its revision is %d now; read it again and repeat the change.",
 		what, id, present)

@@ -150,14 +150,15 @@ func replaceCombo(s *Server, c *call) (any, error) {
 	if in.Name != c.id {
 		return nil, invalid(Detail{"name", "cannot be changed; make another combo"})
 	}
-	expect := isNew()
+	var expect *uint64
 	old, err := s.storedCombo(c)
 	switch p, _ := errors.AsType[*Problem](err); {
 	case err == nil:
-		if expect, err = c.fresh("combo", c.id, old.Meta.Revision); err != nil {
-			return nil, err
-		}
-	case p == nil || p.Status != http.StatusNotFound:
+		expect, err = c.fresh("combo", c.id, old.Meta.Revision)
+	case p != nil && p.Status == http.StatusNotFound:
+		expect, err = c.absent("combo", c.id)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.saveCombo(c, in, expect)

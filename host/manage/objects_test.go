@@ -42,6 +42,28 @@ func TestCatalogue(t *testing.T) {
 	r.call("DELETE", "/api/providers/v", "").is(200)
 	r.call("DELETE", "/api/catalog/providers/vllm", "").is(200)
 	r.call("GET", "/api/catalog/providers/vllm", "").refused(404, "not_found")
+	// OBJ-4: what was seen and is gone is not made anew
+	r.call("PUT", "/api/catalog/providers/vllm", `{"executor":"openai","baseUrl":"https://v.example/v1"}`, "If-Match", `"1"`).refused(409, "conflict")
+	r.call("PUT", "/api/combos/gone", `{"targets":["openai/gpt-5"]}`, "If-Match", `"1"`).refused(409, "conflict")
+	// an entry over a provider of a plugin can go while there are connections: the provider stays
+	r.call("POST", "/api/providers", main).is(201)
+	r.call("PUT", "/api/catalog/providers/openai", `{"baseUrl":"https://proxy.example/v1"}`).is(200)
+	r.call("DELETE", "/api/catalog/providers/openai", "").is(200)
+	r.call("GET", "/api/providers/main", "").is(200)
+	// one that is left out for a fault can be mended and deleted
+	lost := store.Write{Kind: catalog.DocProvider, ID: "lost", Data: []byte(`{"id":"lost","executor":"gone","baseUrl":"https://l.example/v1"}`)}
+	if _, err := r.store.Change(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	r.rebuild()
+	r.call("GET", "/api/catalog/providers/lost", "").refused(404, "not_found")
+	r.call("POST", "/api/catalog/providers", `{"id":"lost","executor":"openai","baseUrl":"https://l.example/v1"}`).refused(409, "conflict")
+	r.call("DELETE", "/api/catalog/providers/lost", "").is(200)
+	if _, err := r.store.Change(t.Context(), store.Write{Kind: catalog.DocProvider, ID: "lost", Data: []byte(`{"id":"lost","executor":"gone"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	r.rebuild()
+	r.call("PUT", "/api/catalog/providers/lost", `{"executor":"openai","baseUrl":"https://l.example/v1"}`).is(200)
 }
 
 // OBJ-12, CMB-2: combos, their targets with execution keys, names with a slash, the warning.
