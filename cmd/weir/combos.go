@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -76,9 +77,9 @@ func combosShow(g *gateway) *cobra.Command {
 func combosSet(g *gateway) *cobra.Command {
 	var strategy string
 	c := &cobra.Command{
-		Use: "set NAME TARGET...", Short: "Make a combo, or replace its targets", Args: cobra.MinimumNArgs(2),
+		Use: "set NAME TARGET...", Short: "Make a combo, or replace the targets of one", Args: cobra.MinimumNArgs(2),
 		Example: "  weir combos set best anthropic/claude-sonnet-4-5 openai/gpt-5@openai-main",
-		Long:    "Make a combo, or replace its targets. A target is provider/model, with @connection to pin it.",
+		Long:    "Make a combo, or replace the targets of one, whose other fields stay. A target is provider/model, with @connection to pin it.",
 		RunE: func(c *cobra.Command, args []string) error {
 			var targets []map[string]any
 			for _, t := range args[1:] {
@@ -89,7 +90,15 @@ func combosSet(g *gateway) *cobra.Command {
 				}
 				targets = append(targets, target)
 			}
-			body := map[string]any{"name": args[0], "targets": targets, "strategy": strategy}
+			body := map[string]any{"name": args[0]}
+			err := g.get(c.Context(), comboPath(args[0]), &body) // what is not given stays
+			if f, ok := errors.AsType[*failure](err); err != nil && (!ok || f.status != http.StatusNotFound) {
+				return err
+			}
+			body["targets"] = targets
+			if err != nil || c.Flags().Changed("strategy") {
+				body["strategy"] = strategy
+			}
 			var x combo
 			show, err := g.call(c.Context(), request{method: http.MethodPut, path: comboPath(args[0]), body: body}, &x)
 			if !show {

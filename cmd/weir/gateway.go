@@ -193,7 +193,7 @@ func (g *gateway) refusal(resp *http.Response) error {
 	case http.StatusForbidden, http.StatusTooManyRequests:
 		return fail(exitRefused, "%s", sentence)
 	}
-	return fail(exitFaulty, "%s", sentence)
+	return &failure{code: exitFaulty, sentence: sentence, status: resp.StatusCode}
 }
 
 // call sends r and decodes the answer into dst. With --json it also prints the answer, and show is false.

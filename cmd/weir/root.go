@@ -23,12 +23,13 @@ const (
 type failure struct {
 	code     int
 	sentence string
+	status   int // of the gateway's answer; 0: there was none
 }
 
 func (f *failure) Error() string { return f.sentence }
 
 func fail(code int, format string, args ...any) error {
-	return &failure{code, fmt.Sprintf(format, args...)}
+	return &failure{code: code, sentence: fmt.Sprintf(format, args...)}
 }
 
 // run executes one command and returns the process's exit code.
@@ -44,7 +45,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	f, ok := errors.AsType[*failure](err)
 	if !ok { // cobra's own: an unknown command or flag, or a wrong number of arguments
-		f = &failure{exitUsage, usage(c, err)}
+		f = &failure{code: exitUsage, sentence: usage(c, err)}
 	}
 	if f.sentence != "" {
 		fmt.Fprintln(a.err, "weir: "+oneLine(f.sentence))

@@ -310,7 +310,13 @@ func TestCommandsThatManage(t *testing.T) {
 	if a := g.call("GET", "/v1/models", ""); !strings.Contains(a.body, `"id":"acme/m"`) {
 		t.Errorf("OBJ-11: the model that the test heard of is not listed: %s", a.body)
 	}
+	if a := g.admin("PUT", "/api/combos/best", `{"targets":["acme/m"],"config":{"comboTimeoutMs":54321}}`); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
 	ok("combos", "set", "best", "acme/m@two", "acme/m")
+	if a := g.admin("GET", "/api/combos/best", ""); a.field("config", "comboTimeoutMs") != 54321.0 {
+		t.Errorf("combos set lost what it was not given: %s", a.body)
+	}
 	key := strings.Fields(ok("keys", "create", "laptop", "--model", "best"))[0]
 	u.counts()
 	if a := g.chat("best", false, "x-api-key", key); text(a, false) != goodText {
