@@ -75,6 +75,11 @@ func BenchmarkSpinningGuest(b *testing.B) {
 		<-done
 		b.ReportMetric(float64(worst.Microseconds()), "worst-µs")
 	}
+	b.Run("gc without it", func(b *testing.B) {
+		for b.Loop() {
+			runtime.GC()
+		}
+	})
 	b.Run("gc beside it", func(b *testing.B) { beside(b, runtime.GC) })
 	b.Run("hook beside it", func(b *testing.B) {
 		beside(b, func() {

@@ -1,8 +1,13 @@
 // Package plugin is the plugin runtime: it loads packs and guests from the program and from a folder, checks them, keeps
-// them in sandboxes, replaces them without a gap, and answers what they say about providers, plans and failed answers
-// (ABI-1 to ABI-9, PLG-1 to PLG-3). It owns instances, generations, the order of plugins and the question which plugin
-// may speak for which provider. Only here is wazero.
+// them in sandboxes, replaces them without a gap, and answers what they say about providers, plans, requests, streams and
+// failed answers (ABI-1 to ABI-9, PLG-1 to PLG-3, PLG-5). It owns instances, generations, limits, the order of plugins and the
+// question which plugin may speak for which provider. Only here is wazero.
 //
 // A plugin version is loaded to the side; only when everything passed does one pointer move to a new Set, which is what
-// requests hold. The version before is closed when the last request that holds its Set is done.
+// requests hold. The version before is closed when the last request that holds its Set is done; after half a minute its guest
+// is taken from those that still run.
+//
+// A call of a guest is a turn: its ward (is the plugin quarantined?), an instance of its pool, fuel into the guest's global,
+// the call, and the judgement of how it ended. Fuel stops a guest inside of its own code, the wall clock is looked at between
+// host functions, and what breaks the rules costs the plugin this call's opinion, the instance, and in the end its place.
 package plugin

@@ -161,7 +161,7 @@ func TestAllocatingGuest(t *testing.T) {
 	case soak > 0:
 		n = 5_000 * soak
 	case slowCompiler:
-		n = 500
+		n = 40
 	}
 	r := loaded(t, Options{Settings: demoGrants}, source{origin: OriginFolder, file: "demo.wasm", bytes: plugins.Demo})
 	s := r.Acquire()
