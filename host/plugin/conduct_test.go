@@ -362,3 +362,35 @@ func (o *observed) PluginCall(name, op, result string, took time.Duration) {
 	}
 }
 func (o *observed) PluginBusy(string) { o.busy.Add(1) }
+
+// What an instance was lost to is replaced in the background, so that the next call does not wait (ABI-7 step 7).
+func TestLostInstancesAreReplaced(t *testing.T) {
+	_, s := setOf(t, Options{}, guestFile(obeying()))
+	g := s.byName["acme"].v.guest
+	ask(t, s, "ok")
+	lost := g.pool.idle[0]
+	ask(t, s, "Trap")
+	eventually(t, "a spare instance", func() bool { return g.pool.free() == 1 })
+	g.pool.mu.Lock()
+	defer g.pool.mu.Unlock()
+	if !lost.mod.IsClosed() || g.pool.idle[0] == lost || g.pool.idle[0].calls != 1 { // configure
+		t.Errorf("the spare one was called %d times", g.pool.idle[0].calls)
+	}
+}
+
+// An instance that cannot be made is a violation too, of the operation that it broke in (ABI-8).
+func TestInstancesThatCannotBeMade(t *testing.T) {
+	at := int64(3<<16 + len(`{"config":{`))
+	// configure is fine at the load, where the input buffer is not yet used, and traps for a config with a member.
+	m := module{manifest: hookManifest, configure: append(append(append(append(i32(at), 0x2d, 0, 0), i32('"')...), 0x46, 0x04, 0x40, 0x00, 0x0b), 0x42, 0)}
+	_, s := setOf(t, Options{}, guestFile(m))
+	g := s.byName["acme"].v.guest
+	g.settings = []byte(`{"config":{"a":1}}`)
+	for range 2 {
+		ask(t, s, "c")
+	}
+	_, _, last := g.ward.see(time.Now())
+	if c := g.counters.read(); last == nil || last.Op != "configure" || last.Kind != violationTrap || c.Violations[violationTrap] != 2 || g.pool.count() != 0 {
+		t.Errorf("%+v, %+v, %d instances", last, c, g.pool.count())
+	}
+}

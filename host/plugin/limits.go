@@ -36,7 +36,7 @@ const (
 
 // Operations that have a budget though no guest is asked for them.
 const (
-	opInitialize wire.Op = 0
+	opInitialize wire.Op = 3
 	opExample    wire.Op = 31
 	maxOp                = 31
 )

@@ -7,17 +7,18 @@ import (
 
 // module describes a guest that a test wants, down to the bytes of its functions.
 type module struct {
-	manifest string
-	answer   string   // what call and weir_call answer for ops other than describe
-	abi      byte     // 0: 1
-	imports  []string // MODULE.NAME of functions () -> (), with a ! in front (i32) -> (), with a # () -> (i64), a $ (i32 i32 i32 i32) -> (i32)
-	call     []byte   // code for ops other than describe, instead of the answer; leaves an i64
-	describe []byte   // code for describe, instead of the manifest
-	alloc    []byte   // code of weir_alloc; leaves an i32
-	init     []byte   // code of _initialize
-	without  string   // an export that is missing
-	mistyped string   // an export that has the type of weir_abi
-	pages    uint64
+	manifest  string
+	answer    string   // what call and weir_call answer for ops other than describe
+	abi       byte     // 0: 1
+	imports   []string // MODULE.NAME of functions () -> (), with a ! in front (i32) -> (), with a # () -> (i64), a $ (i32 i32 i32 i32) -> (i32)
+	call      []byte   // code for ops other than describe, instead of the answer; leaves an i64
+	describe  []byte   // code for describe, instead of the manifest
+	alloc     []byte   // code of weir_alloc; leaves an i32
+	init      []byte   // code of _initialize
+	configure []byte   // code for configure, which answers nothing otherwise
+	without   string   // an export that is missing
+	mistyped  string   // an export that has the type of weir_abi
+	pages     uint64
 
 	exportsFuel bool   // its own global, as weir_fuel
 	table       uint64 // entries
@@ -102,8 +103,11 @@ func (m module) wasm() []byte {
 		alloc = append([]byte{0x41}, signed(3<<16)...) // the last page
 	}
 	whole := append([]byte{0x20, 0, 0x41, 1, 0x46, 0x04, 0x7e}, describe...)
-	// configure answers nothing
-	whole = append(append(whole, 0x05, 0x20, 0, 0x41, 2, 0x46, 0x04, 0x7e, 0x42, 0, 0x05), call...)
+	configure := m.configure
+	if configure == nil {
+		configure = codeZero
+	}
+	whole = append(append(append(append(whole, 0x05, 0x20, 0, 0x41, 2, 0x46, 0x04, 0x7e), configure...), 0x05), call...)
 	whole = append(whole, 0x0b, 0x0b)
 	b = part(b, 10, vec(function([]byte{0x41, max(m.abi, 1)}, 0), function(alloc, 0), function(whole, m.locals), function(m.init, 0)))
 	segment := append(append([]byte{0, 0x41, manifestAt, 0x0b}, number(uint64(len(data)))...), data...)

@@ -63,9 +63,11 @@ func garbage(format string, args ...any) *violation {
 func asViolation(op wire.Op, err error) *violation {
 	v, ok := errors.AsType[*violation](err)
 	if !ok {
-		v = garbage("%s answered what cannot be used: %v", op, err)
+		v = garbage("%s answered what cannot be used: %v", opName(op), err)
 	}
-	v.op = op
+	if v.op == 0 {
+		v.op = op
+	}
 	return v
 }
 
