@@ -76,6 +76,9 @@ func (f failure) cool(s account.State, l length) (account.State, string) {
 	s.Level = l.level
 	s.Fence = s.Revision + 1
 	s.Explicit = l.explicit
+	if !l.explicit {
+		s.Cause.Source = "" // what the answer said is not what it came to
+	}
 	if l.end <= 0 {
 		s.Until = 0
 		return s, account.KindError
