@@ -7,6 +7,7 @@ DATA     ?= ./weir-data
 FUZZTIME ?= 10s
 N        ?= 100
 PACKAGES ?= ./...
+PLAIN    := ^(TestGuest|TestHostFunctionsLeaveNoGarbage|TestReload)
 TOOL     := go tool -modfile=cmd/devtools/go.mod
 
 .DEFAULT_GOAL := help
@@ -28,6 +29,8 @@ test: ## run every test with the race detector
 	@command -v $${CC:-cc} >/dev/null || { echo 'test: the race detector needs a C compiler (cc); install one, or set CC'; exit 1; }
 	@echo 'test: go test -race $(PACKAGES) (unit tests, scripts of the whole program, the crash test; a first run compiles for a few minutes)'
 	@CGO_ENABLED=1 go test -race -timeout 15m $(PACKAGES)
+	@echo 'test: once more without the race detector, what it makes too slow: real Go guests at full speed, counts of allocations'
+	@go test -timeout 5m -run '$(PLAIN)' ./host ./host/plugin ./host/plugin/fuel
 
 check: ## everything that a change must pass: format, vet, architecture, race tests, and a tree that stays clean
 	@echo 'check: gofmt'
