@@ -35,9 +35,14 @@ func (h *Host) curl(s *catalog.Snapshot) string {
 	if model == "" {
 		return fmt.Sprintf("curl -s http://%s/v1/models%s", h.Addr(), auth)
 	}
-	body, err := json.Marshal(map[string]any{
-		"model": model, "messages": []map[string]string{{"role": "user", "content": "Hello, Weir!"}},
-	})
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	body, err := json.Marshal(struct {
+		Model    string    `json:"model"`
+		Messages []message `json:"messages"`
+	}{model, []message{{"user", "Hello, Weir!"}}})
 	if err != nil { // strings always encode
 		body = []byte("{}")
 	}
