@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/weirgate/weir/host/catalog"
 )
@@ -46,7 +47,8 @@ func (h *Host) curl(s *catalog.Snapshot) string {
 	if err != nil { // strings always encode
 		body = []byte("{}")
 	}
-	return fmt.Sprintf("curl -s http://%s/v1/chat/completions%s -H 'content-type: application/json' -d '%s'", h.Addr(), auth, body)
+	return fmt.Sprintf("curl -s http://%s/v1/chat/completions%s -H 'content-type: application/json' -d '%s'", h.Addr(), auth,
+		strings.ReplaceAll(string(body), "'", `'\''`))
 }
 
 // firstModel prefers the demo's, which needs nothing.
