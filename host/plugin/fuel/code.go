@@ -8,6 +8,7 @@ type frame struct {
 	params, results []byte
 	height          int
 	uses, branches  int // of locals within it; to it
+	entered, joined int // the line at an if; the longest line of the branches to its end
 }
 
 // label is what a branch to the frame carries.
@@ -125,6 +126,7 @@ func (w *walker) body(t funcType) {
 	for len(w.frames) > 0 {
 		start := r.at
 		op := r.byte()
+		w.line(start, int(weights[op]))
 		s := &shapes[op]
 		if !s.known {
 			w.special(op, start)
@@ -213,7 +215,7 @@ func (w *walker) open(op byte, start int, params, results []byte) {
 	}
 	w.moved += len(params) + len(results)
 	w.popAll(params)
-	w.frames = append(w.frames, frame{op: op, arm: arm, params: params, results: results, height: len(w.stack)})
+	w.frames = append(w.frames, frame{op: op, arm: arm, params: params, results: results, height: len(w.stack), entered: w.since})
 	w.pushAll(params)
 }
 
@@ -265,6 +267,7 @@ func (w *walker) end() {
 	if !f.arm {
 		w.levels--
 	}
+	w.join(f)
 	uses, results := f.uses, f.results
 	w.merged += min(uses, len(w.locals)) * (f.branches + 1)
 	if w.frames = w.frames[:len(w.frames)-1]; len(w.frames) > 0 {
@@ -277,6 +280,7 @@ func (w *walker) end() {
 func (w *walker) target() *frame {
 	f := &w.frames[len(w.frames)-1-w.r.index(len(w.frames), "label")]
 	f.branches++
+	f.joined = max(f.joined, w.since)
 	return f
 }
 

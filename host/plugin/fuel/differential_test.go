@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -63,10 +64,25 @@ func compare(t *testing.T, wasm []byte) history {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatalf("metering changed what the module does: %s\n%x", d, wasm)
 	}
-	if spent := plenty - meter.fuel(); spent != got.Steps+got.Prices {
+	least := plenty - meter.fuel()
+	bare := start(t, bareOf(t, wasm))
+	defer bare.close()
+	bare.setFuel(plenty)
+	got = run(bare, report.Functions, func() {})
+	if spent := plenty - bare.fuel(); spent != got.Steps+got.Prices || spent > least {
 		t.Fatalf("spent %d, the module counted %d steps and prices of %d\n%x", spent, got.Steps, got.Prices, wasm)
 	}
 	return got
+}
+
+// bareOf is the module metered without the charge for rows of instructions.
+func bareOf(t testing.TB, wasm []byte) []byte {
+	t.Helper()
+	out, _, err := Rewrite(wasm, Options{line: math.MaxInt32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // ABI-7: the same calls give the same results with and without metering, and the fuel is what the rule says.

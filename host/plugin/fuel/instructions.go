@@ -22,7 +22,10 @@ func (w *walker) special(op byte, start int) {
 		if f.op != opIf {
 			fail(Malformed, start, "an else without its if")
 		}
-		f.op, f.unreachable = opElse, false
+		if !f.unreachable {
+			f.joined = max(f.joined, w.since)
+		}
+		f.op, f.unreachable, w.since = opElse, false, f.entered
 		w.pushAll(f.params)
 	case opEnd:
 		w.end()
@@ -43,7 +46,14 @@ func (w *walker) special(op byte, start int) {
 		w.popAll(w.frames[0].results)
 		w.unreachable()
 	case opCall:
-		w.call(w.m.typeOf(w.r.index(len(w.m.funcs), "function")))
+		n := w.r.index(len(w.m.funcs), "function")
+		if n < w.m.importedFuncs {
+			w.line(start, weightHost)
+		}
+		w.call(w.m.typeOf(n))
+		if n >= w.m.importedFuncs {
+			w.since = 0 // its entry was charged
+		}
 	case opCallIndirect:
 		w.callIndirect(start)
 	case opDrop:
@@ -258,6 +268,7 @@ func (w *walker) misc(start int) {
 		w.bulk(start, typeI32, w.table())
 	case miscTableGrow:
 		t := w.table()
+		w.line(start, weightHost)
 		w.chargeEntries(start)
 		w.pop(typeI32)
 		w.pop(t)
@@ -282,6 +293,7 @@ func (w *walker) sameType(start int, a, b byte) {
 // bulk treats an operation over a range: where to, from what, and how many, the last being on top.
 func (w *walker) bulk(start int, to, from byte) {
 	w.edges += bulkEdges
+	w.line(start, weightBulk)
 	w.chargeLength(start)
 	w.pop(typeI32)
 	w.pop(from)

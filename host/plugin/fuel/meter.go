@@ -20,6 +20,7 @@ type meter struct {
 	edges   int    // of the control flow that a compiler will see, roughly
 	merged  int    // values of locals that a compiler has to join
 	moved   int    // values that calls and branches pass, with the globals that are loaded again after a call
+	since   int    // weight of the longest line to here since something was charged
 	spare   bool   // a local is needed to look at a length
 	spareAt []byte // its index, encoded
 	head    []byte
@@ -59,6 +60,31 @@ func (w *walker) flush(to int) {
 func (w *walker) chargeOne() {
 	w.flush(w.r.at)
 	w.code = append(w.code, w.one...)
+	w.since = 0
+}
+
+// line adds the instruction at start to the straight line, and charges before it when that gets too long.
+func (w *walker) line(start, weight int) {
+	if w.since += weight; w.since <= w.m.o.longestLine() {
+		return
+	}
+	w.flush(start)
+	w.code = append(w.code, w.one...)
+	w.since = weight
+}
+
+// join makes the line after a block that of the longest way to its end.
+func (w *walker) join(f *frame) {
+	if f.unreachable {
+		w.since = 0
+	}
+	switch f.op {
+	case opLoop: // branches lead to its head, which charges
+		return
+	case opIf:
+		f.joined = max(f.joined, f.entered)
+	}
+	w.since = max(w.since, f.joined)
 }
 
 // chargeLength charges for the bytes or entries on top of the stack, before the instruction at start.

@@ -138,6 +138,33 @@ var saturating = [8]shape{
 // edges are what an instruction adds to the control flow graph, roughly; br_table adds one more for each label.
 var edges = [256]int{opBlock: 1, opLoop: 2, opIf: 3, opBr: 1, opBrIf: 2, opBrTable: 1}
 
+// What instructions weigh in a straight line, in simple ones. What leaves the guest's code (a call that may be one of the host, a
+// growth) costs the time of a hundred.
+const (
+	maxLine    = 256
+	weightHost = 128
+	weightBulk = 64
+)
+
+var weights = buildWeights()
+
+func buildWeights() *[256]uint8 {
+	t := new([256]uint8)
+	for op := range t {
+		switch {
+		case op == opCallIndirect || op == opMemoryGrow:
+			t[op] = weightHost
+		case op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op == 0x91 || op == 0x95 || op == 0x9f || op == 0xa3:
+			t[op] = 16 // divisions and roots
+		case shapes[op].memory:
+			t[op] = 2
+		case op != opNop && op != opElse && op != opEnd && op != opDrop:
+			t[op] = 1
+		}
+	}
+	return t
+}
+
 // bulkEdges are those of an operation over a range.
 const bulkEdges = 3
 

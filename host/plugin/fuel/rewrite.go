@@ -6,6 +6,8 @@ import "math"
 type Options struct {
 	BodyKiB     int    // of one function; 0: 64. ABI-7 allows 32 (strict) to 512
 	MemoryPages uint32 // of 64 KiB, that the module may ask for at its start; 0: 512
+
+	line int // simple instructions in a row that cost nothing; 0: maxLine. Tests count without rows
 }
 
 func (o Options) bodyKiB() int {
@@ -13,6 +15,13 @@ func (o Options) bodyKiB() int {
 		return 64
 	}
 	return min(o.BodyKiB, 512)
+}
+
+func (o Options) longestLine() int {
+	if o.line == 0 {
+		return maxLine
+	}
+	return o.line
 }
 
 func (o Options) pages() uint32 {
