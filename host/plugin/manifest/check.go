@@ -27,6 +27,8 @@ func (c *checker) globs(at string, m wire.Match) {
 			switch {
 			case g == "":
 				c.bad(field, "is empty; write * to match everything")
+			case len(g) > maxGlob:
+				c.bad(field, "has %d bytes, at most %d are allowed", len(g), maxGlob)
 			case strings.ContainsAny(g, "?[]{}"):
 				c.bad(field, "%q: the only wildcard is *", g)
 			case part.name == "endpoints" && g[0] != '/' && g[0] != '*':
@@ -51,9 +53,6 @@ func (c *checker) needs(n *wire.Needs) {
 		case Hidden(h):
 			c.warn(field, "%q is a credential and never passed", h)
 		}
-	}
-	if len(n.RequestFields) > maxFields {
-		c.bad("needs.request_fields", "lists %d fields, at most %d are allowed", len(n.RequestFields), maxFields)
 	}
 	for i, f := range n.RequestFields {
 		if f == "" || strings.Contains(f, "..") || f[0] == '.' || f[len(f)-1] == '.' {
@@ -154,9 +153,6 @@ var fuel = map[string]int64{
 }
 
 func (c *checker) examples(m *Manifest) {
-	if len(m.Examples) > MaxExamples {
-		c.bad("examples", "there are %d, at most %d are allowed", len(m.Examples), MaxExamples)
-	}
 	for i, x := range m.Examples {
 		at := index("examples", i)
 		c.word(at+".op", x.Op, "plan", "respond", "restate", "classify", "on_request", "on_response")

@@ -64,6 +64,8 @@ func Read(n *document.Node, o Options) (m *Manifest, problems, warnings []Proble
 	if m = c.decode(n); m != nil {
 		c.check(m)
 	}
+	c.problems = c.problems[:min(len(c.problems), maxProblems)]
+	c.warnings = c.warnings[:min(len(c.warnings), maxProblems)]
 	place(n, c.problems)
 	place(n, c.warnings)
 	return m, c.problems, c.warnings
@@ -104,6 +106,9 @@ func (c *checker) word(field, word string, known ...string) bool {
 
 // check runs over the parts that decoded.
 func (c *checker) check(m *Manifest) {
+	if !c.bounds(m) {
+		return
+	}
 	c.identity(m)
 	c.kinds(m)
 	for i, x := range m.Matches {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,4 +109,31 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("a manifest without a name passed: %s", b)
 		}
 	})
+}
+
+// ABI-8: a manifest of a megabyte that lists too much is refused before anything walks over its lists.
+func TestBounds(t *testing.T) {
+	list := func(n int, f string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = strings.ReplaceAll(f, "#", strconv.Itoa(i))
+		}
+		return "[" + strings.Join(items, ",") + "]"
+	}
+	for yaml, want := range map[string]string{
+		"kinds: " + list(60_000, "k#"):                               "kinds: lists 60000",
+		"hooks: " + list(60_000, "classify"):                         "hooks: lists 60000",
+		"matches: [{models: " + list(60_000, "m#") + "}]":            "matches: lists 60000 patterns",
+		"providers: " + list(3000, "{id: p#}"):                       "providers: lists 3000",
+		"providers: [{id: a, aliases: " + list(600, "p#") + "}]":     "providers[0].aliases: lists 600",
+		"providers: [{id: a, models: " + list(30_000, "m#") + "}]":   "providers: list 30000 models",
+		"plans: " + list(2000, "{plan: {url: 'https://x.example'}}"): "plans: lists 2000",
+		"needs: {headers: " + list(600, "h#") + "}":                  "needs.headers: lists 600",
+		"permissions: {http: {hosts: " + list(600, "h#") + "}}":      "permissions.http.hosts: lists 600",
+		"matches: [{models: [" + strings.Repeat("a*", 200) + "]}]":   "has 400 bytes",
+	} {
+		if _, bad := read(t, head+yaml, Options{}); !strings.Contains(bad, want) || strings.Count(bad, "\n") > maxProblems {
+			t.Errorf("%.40s: %.200s, want %s", yaml, bad, want)
+		}
+	}
 }
