@@ -196,7 +196,7 @@ func (p *ruleParser) patterns(field string, raw json.RawMessage) {
 	for _, s := range p.texts(field, raw) {
 		p.exprs++
 		if re := p.regexp(field, "(?i)"+s, s); re != nil {
-			p.rule.patterns = append(p.rule.patterns, pattern{expr: s, re: re, literals: scan.Literals("(?i)" + s), anchored: scan.Anchored("(?i)" + s)})
+			p.rule.patterns = append(p.rule.patterns, pattern{expr: s, re: re, literals: scan.Literals("(?i)" + s), anchored: scan.Anchored("(?i)" + s), size: programSize("(?i)" + s)})
 		}
 	}
 }
@@ -205,6 +205,15 @@ func (p *ruleParser) patterns(field string, raw json.RawMessage) {
 func (p *ruleParser) regexp(field, expr, given string) *regexp.Regexp {
 	if len(given) > maxPattern {
 		p.invalid(field, "a pattern has %d bytes, at most %d are taken", len(given), maxPattern)
+		return nil
+	}
+	if p.size > maxPrograms { // that was said before
+		return nil
+	}
+	size := programSize(expr)
+	if p.size += size; size > maxProgram || p.size > maxPrograms {
+		p.invalid(field, "%q has a program of %d instructions, at most %d are taken, and %d in one table; repeat less",
+			brief([]byte(given)), size, maxProgram, maxPrograms)
 		return nil
 	}
 	re, err := regexp.Compile(expr)

@@ -23,6 +23,7 @@ type Match struct {
 	endpoint  string
 
 	open    []int8 // per source: does its matches hold? 0 unknown, 1 yes, -1 no
+	work    []int  // per source: what its regular expressions have cost
 	sights  []*sight
 	scanned bool
 	texts   [textCount]string

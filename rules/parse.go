@@ -82,10 +82,11 @@ func Parse(raw []byte, o Options) (*Table, []Problem) {
 			Message: fmt.Sprintf("the table has %d rules, at most %d are taken; split the plugin", len(items), MaxRules)}}
 	}
 	var problems []Problem
-	seen := map[string]bool{}
+	seen, size := map[string]bool{}, 0
 	for i, item := range items {
-		p := &ruleParser{o: o, rule: rule{index: i, phase: Normal}}
+		p := &ruleParser{o: o, rule: rule{index: i, phase: Normal}, size: size}
 		p.parse(item, seen)
+		size = p.size
 		t.unknown = append(t.unknown, p.unknown...)
 		if problems = append(problems, p.problems...); len(p.problems) == 0 {
 			t.rules = append(t.rules, &p.rule)
@@ -101,6 +102,7 @@ type ruleParser struct {
 	problems []Problem
 	unknown  []Problem
 	exprs    int // regular expressions seen in text_matches
+	size     int // of the programs of all expressions of the table so far
 }
 
 func (p *ruleParser) fault(field, code, format string, args ...any) {

@@ -81,6 +81,7 @@ type pattern struct {
 	re       *regexp.Regexp
 	literals [][]string // one of each set is in every match
 	anchored bool       // it asks where a text or line begins or ends
+	size     int        // of its program
 }
 
 // statuses is a set of statuses: 0 and 100 to 599.
