@@ -42,7 +42,7 @@ func TestExpressionsOfOnePluginAreBounded(t *testing.T) {
 		return table
 	}
 	text := strings.Repeat("a", 60<<10) + " fine"
-	slow := parse(patternTable(200, "(x?a?){0,40}[0-9]{#}"))
+	slow := parse(patternTable(100, "(x?a?){0,40}[0-9]{#}"))
 	set := rules.Compile(rules.Source{Table: slow, Plugin: "slow"}, rules.Source{Table: parse(patternTable(1, "fine$")), Plugin: "good"})
 	began := time.Now()
 	_, who, ok := set.Match(rules.FromWire(wire.Reply{Provider: "p", Status: 400, Error: wire.ErrorFacts{Text: text}})).Classify(rules.Normal, 0, 2)
