@@ -16,8 +16,9 @@ func digestOf(b []byte) string {
 }
 
 // settle takes the result of a load into its slot. A version that may not have its name or providers is refused here, and
-// then the one before stays, as with every fault (PLG-2).
-func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild bool) {
+// then the one before stays, as with every fault (PLG-2). It reports whether versions changed: without rebuild the caller makes
+// the set anew and tells that it changed.
+func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild bool) (moved bool) {
 	r.mu.Lock()
 	if f == nil {
 		if f = r.conflict(s, v); f != nil {
@@ -60,12 +61,14 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 	}
 	r.mu.Unlock()
 	if gone {
-		return
+		return false
 	}
 	r.tell(e)
-	if (!refused || revoked) && rebuild {
+	moved = !refused || revoked
+	if moved && rebuild {
 		r.changed()
 	}
+	return moved
 }
 
 // again has those files tried once more whose name or provider another plugin had, since one may be free now. It needs mu

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -23,11 +25,18 @@ const (
 	missEvery = 500 * time.Millisecond // while the folder does not exist
 )
 
+// What a folder may cost.
+const (
+	maxFiles = 1000 // the first ones by name; others are not read
+	maxLoads = 4    // modules that load beside at once: each is in memory until it is judged
+)
+
 // watchState is what the last look at the folder saw.
 type watchState struct {
 	looks map[string]*look // by file name
 	turn  chan struct{}    // held by the one who looks; guards looks
 	done  chan struct{}    // a load ended, or a name is free: look again
+	loads atomic.Int32     // modules that load beside
 }
 
 // look is one file as it was seen.
@@ -142,7 +151,11 @@ func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 	now := time.Now() //nolint:forbidigo // how long a file is still is measured at the edge
 	files := r.files()
 	r.removeMissing(files)
+	moved := false
 	for _, name := range sortedPacksFirst(files) {
+		if ctx.Err() != nil {
+			break
+		}
 		info := files[name]
 		l := r.watch.looks[name]
 		if l == nil || !sameLook(l.info, info) {
@@ -163,8 +176,17 @@ func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 		if r.busy(name) {
 			continue // looked at again when that load ends
 		}
+		if !wait && !isYAML(name) && r.watch.loads.Load() >= maxLoads {
+			continue // likewise
+		}
 		l.tried = true
-		r.try(ctx, name, wait)
+		moved = r.try(ctx, name, wait) || moved
+	}
+	if moved { // once for all of them: a folder of packs would make as many sets
+		r.mu.Lock()
+		r.rebuild()
+		r.mu.Unlock()
+		r.changed()
 	}
 	return soon
 }
@@ -177,6 +199,10 @@ func (r *Runtime) files() map[string]os.FileInfo {
 		r.o.Log.Warn("reading the plugin folder", "folder", r.o.Dir, "error", err)
 	}
 	for _, e := range entries {
+		if len(files) == maxFiles {
+			r.o.Log.Warn("the plugin folder has more files than are read; take some out", "folder", r.o.Dir, "most", maxFiles)
+			break
+		}
 		name := e.Name()
 		if strings.HasPrefix(name, ".") || !isYAML(name) && !strings.HasSuffix(name, ".wasm") {
 			continue
@@ -226,11 +252,15 @@ func (r *Runtime) wanted(name string) bool {
 
 // removeMissing gives up plugins whose files are gone, and has those tried again that wanted their names or providers.
 func (r *Runtime) removeMissing(files map[string]os.FileInfo) {
+	for name := range r.watch.looks {
+		if _, there := files[name]; !there {
+			delete(r.watch.looks, name)
+		}
+	}
 	var events []Event
 	r.mu.Lock()
 	for _, s := range r.ordered() {
 		if _, there := files[s.file]; s.origin == OriginFolder && !there {
-			delete(r.watch.looks, s.file)
 			events = append(events, r.remove(s))
 		}
 	}
@@ -247,13 +277,12 @@ func (r *Runtime) removeMissing(files map[string]os.FileInfo) {
 	}
 }
 
-// try reads the file and loads it when its bytes are new.
-func (r *Runtime) try(ctx context.Context, name string, wait bool) {
+// try reads the file and loads it when its bytes are new. It reports whether versions changed, so that the set must be made anew.
+func (r *Runtime) try(ctx context.Context, name string, wait bool) (moved bool) {
 	b, err := readFile(filepath.Join(r.o.Dir, name))
 	s := r.slot(OriginFolder, name, 0)
 	if err != nil {
-		r.settle(s, "", nil, fault(StepRead, CodeUnreadable, "cannot be read: %v", err), true)
-		return
+		return r.settle(s, "", nil, fault(StepRead, CodeUnreadable, "cannot be read: %v", err), false)
 	}
 	digest := digestOf(b)
 	r.mu.Lock()
@@ -261,26 +290,28 @@ func (r *Runtime) try(ctx context.Context, name string, wait bool) {
 	s.loading = !same
 	r.mu.Unlock()
 	if same {
-		return
+		return false
 	}
 	src := source{origin: OriginFolder, file: name, yaml: isYAML(name), bytes: b}
-	load := func() {
+	load := func(rebuild bool) bool {
 		v, f := r.loader().load(ctx, src)
 		if ctx.Err() != nil && f != nil {
 			s.giveUp(r)
-			return
+			return false
 		}
-		r.settle(s, digest, v, f, true)
+		return r.settle(s, digest, v, f, rebuild)
 	}
 	if wait || src.yaml {
-		load()
-		return
+		return load(false)
 	}
+	r.watch.loads.Add(1)
 	r.wg.Go(func() {
-		load()
+		load(true)
+		r.watch.loads.Add(-1)
 		r.prune()
 		r.watch.wake()
 	})
+	return false
 }
 
 // giveUp ends a load that was cancelled: it says nothing about the file.
@@ -290,13 +321,17 @@ func (s *slot) giveUp(r *Runtime) {
 	r.mu.Unlock()
 }
 
-// readFile reads at most a byte more than a plugin may have, so that the size is judged without reading it all.
+// readFile reads at most a byte more than a plugin may have, so that the size is judged without reading it all. A pipe that took
+// the place of the file since it was looked at blocks nobody.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is no regular file"))
+	}
 	return io.ReadAll(io.LimitReader(f, MaxFile+1))
 }
 

@@ -1,0 +1,62 @@
+//go:build unix
+
+package plugin
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// PLG-1: a folder of many packs becomes one set, not one for each of them.
+func TestManyFiles(t *testing.T) {
+	dir, old := t.TempDir(), time.Now().Add(-time.Hour)
+	for i := range maxFiles + 5 {
+		path := filepath.Join(dir, fmt.Sprintf("p%05d.yaml", i))
+		text := "not: [a, pack]\n" // most are refused, so that the test is quick
+		if i%20 == 0 {
+			text = fmt.Sprintf("name: many-%d\nversion: 1.0.0\nkinds: [executor]\nproviders: [{id: many-%d, auth: local}]\n", i, i)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Chtimes(path, old, old)
+	}
+	changes := 0
+	r := started(t, Options{Dir: dir, OnChange: func() { changes++ }})
+	if n := len(r.List()); n != maxFiles || changes > 2 {
+		t.Errorf("%d files were read with %d changes, want %d with 1", n, changes, maxFiles)
+	}
+}
+
+// PLG-1: nothing is remembered of files that came and went, and a pipe that takes the place of a file blocks nobody.
+func TestFleetingFiles(t *testing.T) {
+	dir := t.TempDir()
+	r := started(t, Options{Dir: dir})
+	for i := range 20 {
+		path := filepath.Join(dir, fmt.Sprintf("storm-%d.wasm", i))
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.scan(t.Context(), false)
+		_ = os.Remove(path)
+	}
+	r.scan(t.Context(), false)
+	r.watch.turn <- struct{}{}
+	n := len(r.watch.looks)
+	<-r.watch.turn
+	if n != 0 {
+		t.Errorf("%d files that are gone are remembered", n)
+	}
+	pipe := filepath.Join(dir, "pipe.wasm")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	r.scan(t.Context(), true)
+	if _, err := readFile(pipe); err == nil {
+		t.Error("a pipe was read")
+	}
+}
