@@ -136,33 +136,45 @@ const (
 	stepAnswer             // nothing else may be tried: surface the last word
 )
 
-// targets is the attempt loop of CMB-10 and CMB-19: every eligible connection of a target, at once, then the next target.
+// targets is the attempt loop of CMB-10 and CMB-19: every eligible connection of a target, at once, then the next target. Targets
+// of which every connection is to be tried last come after the others.
 func (r *run) targets(ctx context.Context) {
 	c := r.c
 	ordered := route.Order(c.Route, route.Question{Now: r.t.Began})
-	for i := range ordered {
-		if i > 0 {
+	var late []*catalog.RouteTarget
+	tried := 0
+	try := func(rt *catalog.RouteTarget) step {
+		if tried++; tried > 1 {
 			r.pause(ctx)
 		}
-		switch r.connections(ctx, &ordered[i]) {
-		case stepDone:
-			return
-		case stepAnswer:
-			r.surface(ctx)
-			return
+		return r.connections(ctx, rt)
+	}
+	next := stepNext
+	for i := range ordered {
+		if r.d.slow.allLast(&ordered[i], c.Key, r.t.Began) {
+			late = append(late, &ordered[i])
+			continue
+		}
+		if next = try(&ordered[i]); next != stepNext {
+			break
 		}
 	}
-	r.surface(ctx)
+	for i := 0; i < len(late) && next == stepNext; i++ {
+		next = try(late[i])
+	}
+	if next != stepDone {
+		r.surface(ctx)
+	}
 }
 
-// connections tries the connections of one target: first those that answer, then those that lately let us wait in vain.
+// connections tries the connections of one target: first those that answer, then those that lately did not.
 func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 	if r.exhausted.Provider(rt.Provider.ID) || (r.needWindow > 0 && window(rt.Provider, rt.Model) <= r.needWindow) {
 		return stepNext
 	}
 	var late []*catalog.Connection
 	for conn := range route.Candidates(rt, r.c.Key) {
-		if r.d.slow.last(conn.ID, r.t.Began) {
+		if r.d.slow.last(conn.ID, rt.Model, r.t.Began) {
 			late = append(late, conn)
 			continue
 		}

@@ -371,3 +371,75 @@ func TestLogNamesTheFault(t *testing.T) {
 		t.Errorf("%s\n%s", text.String(), trail.Failure.Message)
 	}
 }
+
+// CLS-15, CMB-10: a limit of one model cools no connection, and yet it is not asked again before the time that it named while
+// another connection answers, in a direct request and where a combo pins each of its targets. Other models still go to it.
+func TestLimitedModelIsTriedLast(t *testing.T) {
+	b := newBench(t).rules(`[{"id":"tpm","status":[429],"then":{"reason":"rate_limit_exceeded","scope":"model"}}]`).
+		with("limited", fails(429, `{"error":{"message":"TPM"}}`, "Retry-After", "20")).with("good", answers)
+	ways := []struct {
+		name string
+		rt   *catalog.Route
+	}{{"direct", b.direct()}, {"combo of pinned targets", pinned(b.direct())}}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			for i, want := range [][]string{{"limited", "good"}, {"good"}, {"good"}} {
+				if c, _ := b.do(way.rt, false); c.status != 200 {
+					t.Fatal(c.status)
+				}
+				if got := b.seen(); !slices.Equal(got, want) {
+					t.Errorf("request %d went to %v, want %v", i, got, want)
+				}
+			}
+			if order := b.d.Order(way.rt, nil, b.clock); order[0].Connection.ID != "good" || len(order) != 2 {
+				t.Errorf("explained as %s first of %d", order[0].Connection.ID, len(order))
+			}
+			other := *way.rt
+			other.Targets = slices.Clone(way.rt.Targets)
+			for i := range other.Targets {
+				other.Targets[i].Model = "other"
+			}
+			b.by["limited"] = answers
+			b.do(&other, false)
+			if got := b.seen(); !slices.Equal(got, []string{"limited"}) {
+				t.Error("another model of the connection went to", got)
+			}
+			b.by["limited"] = fails(429, `{"error":{"message":"TPM"}}`, "Retry-After", "20")
+			b.later(21 * time.Second)
+		})
+	}
+	if err := b.events; slices.ContainsFunc(err, func(e store.Event) bool { return e.Kind == "connection.cooldown" }) {
+		t.Error("a verdict about a model cooled a connection")
+	}
+}
+
+// COOL-33: a combo that pins its targets does not wait for one that hangs a second time.
+func TestHangingTargetIsTriedLast(t *testing.T) {
+	b := newBench(t).with("hangs", hangs).with("good", answers)
+	rt := pinned(b.direct())
+	limit := 50 * time.Millisecond
+	rt.Config.TargetTimeout = &limit
+	for range 3 {
+		b.do(rt, false)
+	}
+	if got := b.seen(); !slices.Equal(got, []string{"hangs", "good", "good", "good"}) {
+		t.Error(got)
+	}
+	b.by["good"] = fails(500, "{}")
+	b.do(rt, false)
+	if got := b.seen(); !slices.Equal(got, []string{"good", "hangs"}) {
+		t.Error("what is tried last is still tried:", got)
+	}
+}
+
+// pinned is a combo with a target for each connection of a direct route.
+func pinned(direct *catalog.Route) *catalog.Route {
+	rt := *direct
+	rt.Kind, rt.Targets = "combo", nil
+	for _, c := range direct.Targets[0].Provider.Connections {
+		target := direct.Targets[0]
+		target.Connection = c
+		rt.Targets = append(rt.Targets, target)
+	}
+	return &rt
+}

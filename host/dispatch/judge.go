@@ -144,9 +144,7 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 	a.r.t.Attempts = append(a.r.t.Attempts, rec)
 	a.r.d.Meter.Attempt(rec.Provider, v.Reason)
 	a.logFailure(rec)
-	if own {
-		a.r.d.slow.timedOut(rec.Connection, a.began, now)
-	}
+	a.r.d.slow.failed(a.target, v, own, a.began, now)
 	if v.Rejected { // nobody could say what it means, so it counts against nobody (ABI-8)
 		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plugin_unavailable", Wait: resilience.WaitNever})
 		a.settle(resilience.Outcome{Ignore: true, Began: a.began})
@@ -183,7 +181,7 @@ func (a *attempt) settleSuccess() {
 	}
 	a.r.t.Attempts = append(a.r.t.Attempts, rec)
 	a.r.d.Meter.Attempt(rec.Provider, "")
-	a.r.d.slow.answered(rec.Connection)
+	a.r.d.slow.answered(rec.Connection, rec.Model)
 	a.settle(resilience.Outcome{OK: true, Began: a.began, FirstByte: rec.FirstByte, Took: rec.Took})
 }
 
