@@ -306,10 +306,10 @@ func TestFuel(t *testing.T) {
 	})
 }
 
-func TestStderrOfATrap(t *testing.T) { // ABI-8: 4 KiB of it stand in the log and in List
+func TestStderrOfATrap(t *testing.T) { // ABI-8: 4 KiB of it stand in the log and in List; DATA-1: no secret
 	// fd_write(2, vectors, 1, result): the vector lies in the answer, which the manifest's text stands before.
 	m := module{manifest: hookManifest, imports: []string{"$wasi_snapshot_preview1.fd_write"}}
-	text := strings.Repeat("early ", 1000) + "the last words"
+	text := strings.Repeat("early ", 1000) + "s3cret-value, the last words"
 	at := int64(manifestAt + len(hookManifest))
 	vector := make([]byte, 8)
 	for i, n := range []int64{at + 8, int64(len(text))} {
@@ -320,10 +320,11 @@ func TestStderrOfATrap(t *testing.T) { // ABI-8: 4 KiB of it stand in the log an
 	m.answer = string(vector) + text
 	m.call = append(append(append(append(append(i32(2), i32(at)...), i32(1)...), i32(answerAt)...), 0x10, 0, 0x1a), codeTrap...)
 	var log bytes.Buffer
-	r, s := setOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, guestFile(m))
+	redact := func(s string) string { return strings.ReplaceAll(s, "s3cret-value", "[redacted]") }
+	r, s := setOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Ports: Ports{Redact: redact}}, guestFile(m))
 	ask(t, s, "c")
 	v := firstOf(r).Violation
-	if v == nil || !strings.HasSuffix(v.Stderr, "the last words") || len(v.Stderr) > 4096 || len(v.Stderr) < 4000 {
+	if v == nil || !strings.HasSuffix(v.Stderr, "[redacted], the last words") || strings.Contains(log.String(), "s3cret") || len(v.Stderr) > 4096 || len(v.Stderr) < 4000 {
 		t.Fatalf("%+v", v)
 	}
 	if !strings.Contains(log.String(), "the last words") || !strings.Contains(log.String(), "cause=unreachable") {

@@ -16,10 +16,19 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
+// exampleTime is how long all examples of a plugin may take: each has a budget, and 256 times the largest is a
+// minute of calls that nothing interrupts.
+const exampleTime = 30 * time.Second
+
 // examples runs the plugin's own test vectors (ABI-2.4): fixed time, random 0, kv empty, http denied.
 func (v *version) examples(ctx context.Context) *Fault {
 	set := rules.Compile(rules.Source{Table: v.table, Plugin: v.name, Digest: v.digest, Matches: v.manifest.Matches})
+	ctx, stop := context.WithTimeout(ctx, exampleTime)
+	defer stop()
 	for i, x := range v.manifest.Examples {
+		if err := ctx.Err(); err != nil {
+			return fault(StepExamples, CodeExample, "%d of %d examples ran in %s; take some out, or make them cheaper", i, len(v.manifest.Examples), exampleTime)
+		}
 		now := time.UnixMilli(x.NowMS)
 		got, err := v.example(ctx, set, x, now)
 		if err == nil {

@@ -143,12 +143,21 @@ func (t *turn) count(err error, result string, now time.Time) *violation {
 		return nil
 	}
 	v := asViolation(t.op, err)
+	v.cause, v.stderr = g.redacted(v.cause), g.redacted(v.stderr)
 	g.counters.violated(v.kind)
 	g.log.Warn("the plugin broke the rules; generic behaviour is used", "op", opName(v.op), "violation", v.kind, "cause", v.cause,
 		"stderr", v.stderr)
 	g.ward.done(now, t.pass, v)
 	g.observe(t.op, v.kind, now.Sub(t.began))
 	return v
+}
+
+// redacted is text of the guest's without known secrets: an upstream may have told it one.
+func (g *guest) redacted(text string) string {
+	if l := g.kv.lent; l != nil && l.ports.Redact != nil {
+		return l.ports.Redact(text)
+	}
+	return text
 }
 
 func (g *guest) observe(op wire.Op, result string, took time.Duration) {
