@@ -77,9 +77,10 @@ func (a *app) root() *cobra.Command {
 	}
 	g := &gateway{app: a}
 	root.AddCommand(
-		a.serve(), a.check(), a.version(), a.compile(),
+		a.serve(), a.check(), a.classify(), a.version(), a.compile(),
 		g.command(statusCommand), g.command(explainCommand), g.command(historyCommand),
 		g.group(keysCommands), g.group(connectionsCommands), g.group(combosCommands), g.group(settingsCommands),
+		a.plugin(g),
 	)
 	return root
 }
