@@ -136,7 +136,7 @@ func (e *Executor) Respond(ctx context.Context, f wire.RequestFacts) (*wire.Answ
 		if err := json.Unmarshal(out, &a); err != nil {
 			return err
 		}
-		if a.Status < 100 || a.Status > 599 {
+		if a.Status < 200 || a.Status > 599 { // below, HTTP goes on after it
 			return garbage("respond answered without a status of HTTP")
 		}
 		return nil

@@ -32,6 +32,22 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
+// ABI-7, step 4: the cache holds the code of what is in force, also after files that were refused when they ran.
+func TestCacheIsPrunedAfterRescan(t *testing.T) {
+	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	r := started(t, Options{Dir: dir, CacheDir: cache})
+	path, old := filepath.Join(dir, "a.wasm"), time.Now().Add(-time.Hour)
+	if err := os.WriteFile(path, module{manifest: "no manifest"}.wasm(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Chtimes(path, old, old)
+	r.Rescan(t.Context())
+	left, _ := os.ReadDir(cache)
+	if s := byFile(r, "a.wasm"); s.Fault == nil || s.Fault.Step != StepValidate || len(left) != 0 {
+		t.Errorf("%+v, %d entries are left", s.Fault, len(left))
+	}
+}
+
 // PLG-1: nothing is remembered of files that came and went, and a pipe that takes the place of a file blocks nobody.
 func TestFleetingFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -147,13 +147,12 @@ func (r *Runtime) Start(ctx context.Context) error {
 		r.prune()
 		return nil
 	}
-	r.Rescan(ctx)
+	r.Rescan(ctx) // removes what an earlier process left in the cache, too
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		r.o.Log.Warn("the plugin folder is polled only, its changes cannot be watched", "error", err)
 	}
 	r.wg.Go(func() { r.watchLoop(watch, w) })
-	r.prune()
 	return nil
 }
 

@@ -60,6 +60,7 @@ func (w *watchState) wake() {
 
 // Rescan looks at the folder now, and returns when every file that is still was loaded or refused.
 func (r *Runtime) Rescan(ctx context.Context) {
+	defer r.prune()
 	for r.o.Dir != "" {
 		if waiting := r.scan(ctx, true); !waiting {
 			return
