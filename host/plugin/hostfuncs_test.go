@@ -428,6 +428,7 @@ func manyCalls(t testing.TB, function string) (run func(), in *instance) {
 	}
 	ctx := context.WithValue(context.Background(), guestKey{}, w.in)
 	return func() {
+		w.in.fuel.Set(longFuel) // each call of the host costs some
 		w.in.stack[0], w.in.stack[1] = uint64(wire.OpClassify), uint64(len(head))
 		if err := w.in.run.CallWithStack(ctx, w.in.stack[:]); err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func (c *checker) form(op wire.Op, out []byte) error {
 		if err := json.Unmarshal(out, &a); err != nil {
 			return err
 		}
-		if a.Status < 100 || a.Status > 599 {
+		if a.Status < 200 || a.Status > 599 {
 			return fmt.Errorf("%d is no status of HTTP", a.Status)
 		}
 	}
