@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/upstream", "rules", "sdk/wire", "store"},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "sdk/wire"},
 	"host/manage":     {"host/catalog", "host/document", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "sdk/wire", "store"},
-	"host/devkit":     {"host/catalog", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does
+	"host/devkit":     {"host/catalog", "host/dispatch", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},
 	"cmd/weir":        {"host", "sdk/wire", "store"},
 	"cmd/bench":       {},

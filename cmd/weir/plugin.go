@@ -190,7 +190,7 @@ func (a *app) pluginBuild() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			module, err := devkit.Build(c.Context(), args[0])
 			if err != nil {
-				return fail(exitFaulty, "%s does not compile: %v", args[0], err)
+				return fail(exitFaulty, "%v", err)
 			}
 			if out == "" {
 				dir, err := filepath.Abs(args[0])

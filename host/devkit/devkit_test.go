@@ -100,6 +100,7 @@ func TestCheckRefusesWhatAHostRefuses(t *testing.T) {
 			continue
 		}
 		t.Run("PLG-14/"+evil.Name, func(t *testing.T) {
+			t.Parallel()
 			r := check(t, file(t, "evil.wasm", evil.Wasm))
 			all := faults(r)
 			if r.OK || len(all) == 0 {

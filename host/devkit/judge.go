@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/rules/hint"
@@ -88,9 +89,15 @@ func (c *Court) Judge(ctx context.Context, a *Answer, now time.Time) Judged {
 }
 
 // verdict is the way of every failed answer: restated, read by the host, classified, and judged by status when nobody has an
-// opinion (RST-2, RST-10, CLS-13). A 200 of which no rule speaks is a good answer, and stays one.
+// opinion (RST-2, RST-10, CLS-13). A good status is first looked through (SCN-8); one that holds no failure, and of which no
+// rule speaks, is a good answer and stays one.
 func (c *Court) verdict(ctx context.Context, r *rules.Reply) wire.Verdict {
 	r.Provider = strings.ToLower(r.Provider)
+	if good(r.Status) && r.Source == wire.SourceHTTP {
+		if failed, status := dispatch.LooksFailed(wire.OpenAIChat, r.Body); failed {
+			r.Status = status
+		}
+	}
 	rules.Read(r)
 	set := c.runtime.Acquire()
 	defer set.Release()
@@ -106,9 +113,9 @@ func (c *Court) verdict(ctx context.Context, r *rules.Reply) wire.Verdict {
 	v, ok := judge.Classify(ctx, r)
 	switch {
 	case ok:
-	case r.Status >= 200 && r.Status < 300 && r.Source == wire.SourceHTTP:
+	case good(r.Status) && r.Source == wire.SourceHTTP:
 		return wire.Verdict{Reason: wire.NoReason, Scope: wire.ScopeNone}
-	case r.Status >= 200 && r.Status < 300: // a stream that broke without a word
+	case good(r.Status): // a stream that broke without a word
 		r.Source = wire.SourceTransport
 		v = rules.ByStatus(r)
 	default:
@@ -119,3 +126,5 @@ func (c *Court) verdict(ctx context.Context, r *rules.Reply) wire.Verdict {
 	}
 	return v
 }
+
+func good(status int) bool { return status >= 200 && status < 300 }

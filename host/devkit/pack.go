@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/weirgate/weir/host/plugin/binary"
@@ -28,7 +30,19 @@ func (k Kit) Pack(ctx context.Context, file string) ([]byte, Report, error) {
 
 // Build compiles the Go guest in the folder dir with the Go toolchain that is installed (PLG-7). The error has the words of the
 // compiler.
-func Build(ctx context.Context, dir string) ([]byte, error) { return sdktest.Build(ctx, dir) }
+func Build(ctx context.Context, dir string) ([]byte, error) {
+	if found, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(found) == 0 {
+		return nil, fmt.Errorf("there is no Go program in %s; name the folder of a Go plugin", dir)
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, errors.New("the go command is not installed here; install Go, or write the plugin as a pack (--lang pack)")
+	}
+	module, err := sdktest.Build(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s does not compile: %w", dir, err)
+	}
+	return module, nil
+}
 
 // Inspection is what is to be seen of a plugin file (PLG-8).
 type Inspection struct {
