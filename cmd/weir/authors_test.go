@@ -32,6 +32,6 @@ func TestAuthorScripts(t *testing.T) {
 			e.Setenv("GOFLAGS", "")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "fake": fake},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code, "fake": fake, "ready": ready, "signal": signalAll},
 	})
 }

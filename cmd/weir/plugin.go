@@ -89,7 +89,7 @@ func (a *app) pluginTest() *cobra.Command {
 		Use: "test FILE [CASES.jsonl]", Short: "Run the examples of a plugin, and further cases", Args: cobra.RangeArgs(1, 2),
 		Example: "  weir plugin test acme-quirks.yaml\n  weir plugin test acme-quirks.wasm cases.jsonl",
 		Long: "Run all examples of a plugin and then the given cases, which are JSON Lines in the form of an example: op, input, expect,\n" +
-			"and name and now_ms as far as wanted. Exit 1 when one fails.",
+			"and name and now_ms as far as wanted. Nothing is granted to the plugin. Exit 1 when one fails.",
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := a.kit()
 			if err != nil {

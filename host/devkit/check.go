@@ -61,10 +61,10 @@ type Report struct {
 	module   []byte
 }
 
-// steps are those of PLG-2, in its order.
+// steps are those of PLG-2, in the order in which the runtime takes them: what belongs to other plugins comes last.
 var steps = []string{
 	plugin.StepRead, plugin.StepPrecheck, plugin.StepCompile, plugin.StepInstantiate, plugin.StepDescribe, plugin.StepValidate,
-	plugin.StepPermissions, plugin.StepExamples, plugin.StepActivate,
+	plugin.StepExamples, plugin.StepActivate, plugin.StepPermissions,
 }
 
 // Check does all that a gateway does before a version goes live (PLG-2), and besides runs the code of a pack, whose describe
