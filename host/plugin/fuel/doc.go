@@ -10,14 +10,14 @@
 //
 //	entering a function                    1
 //	each pass through the head of a loop   1
-//	256 simple instructions in a row       1
+//	128 simple instructions in a row       1
 //	memory.copy, memory.fill, memory.init  length / 64
 //	table.copy, table.fill, table.init     entries / 64
 //	memory.grow                            1,000 for each page asked for
 //	table.grow                             entries asked for / 8 (about 1,000 for a page of 8,192 entries)
 //
-// A row is the longest way through the code since something was charged. A load or store counts as 2 simple instructions, a
-// division as 16, a bulk operation as 64, and what may lead to the host (a call of an import, an indirect call, a growth) as 128:
+// A row is the longest way through the code since something was charged. A load or store counts as 4 simple instructions, a
+// division as 16, a bulk operation as 32, and what may lead to the host (a call of an import, an indirect call, a growth) as 64:
 // else a loop of 64 KiB would cost no more than a small one, and a guest could spin for minutes. What is asked for is paid before it is done, so a guest
 // also pays for a growth that is refused. Counts are unsigned and the sum is 64 bits wide: no length becomes a refund.
 // A guest whose fuel falls below zero ends in the trap "unreachable"; the exported global then tells that trap from others.

@@ -139,11 +139,11 @@ var saturating = [8]shape{
 var edges = [256]int{opBlock: 1, opLoop: 2, opIf: 3, opBr: 1, opBrIf: 2, opBrTable: 1}
 
 // What instructions weigh in a straight line, in simple ones. What leaves the guest's code (a call that may be one of the host, a
-// growth) costs the time of a hundred.
+// growth) costs the time of many.
 const (
-	maxLine    = 256
-	weightHost = 128
-	weightBulk = 64
+	maxLine    = 128
+	weightHost = 64
+	weightBulk = 32
 )
 
 var weights = buildWeights()
@@ -157,7 +157,7 @@ func buildWeights() *[256]uint8 {
 		case op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op == 0x91 || op == 0x95 || op == 0x9f || op == 0xa3:
 			t[op] = 16 // divisions and roots
 		case shapes[op].memory:
-			t[op] = 2
+			t[op] = 4
 		case op != opNop && op != opElse && op != opEnd && op != opDrop:
 			t[op] = 1
 		}
