@@ -44,7 +44,11 @@ func combosList(g *gateway) *cobra.Command {
 			for _, x := range all {
 				var targets []string
 				for _, t := range x.Targets {
-					targets = append(targets, t.Model+t.ComboName)
+					name := t.Model + t.ComboName
+					if t.ConnectionID != "" {
+						name += "@" + t.ConnectionID
+					}
+					targets = append(targets, name)
 				}
 				rows = append(rows, []string{x.Name, x.Strategy, yes(x.IsActive), strings.Join(targets, ", "), x.ManagedBy})
 			}
