@@ -125,8 +125,21 @@ func (f *flattener) unknown(n *document.Node, m *document.Member, at string, kno
 	message := "is not known here"
 	if near := document.Nearest(m.Name, known, 1); len(near) > 0 {
 		message += "; did you mean " + near[0] + "?"
+	} else if other := f.elsewhere(m.Name); other != "" {
+		message += "; it stands in " + string(other)
 	}
 	f.faults = append(f.faults, document.Fault{File: n.File, Path: at, Message: message, Line: m.Line, Column: m.Column})
+}
+
+// elsewhere is the document that has a section of this name, when it is not this one.
+func (f *flattener) elsewhere(name string) Doc {
+	for i := range f.table {
+		section, _, _ := strings.Cut(f.table[i].Path, ".")
+		if docs := f.table[i].Docs; section == name && len(docs) > 0 && !slices.Contains(docs, f.which) {
+			return docs[0]
+		}
+	}
+	return ""
 }
 
 // Patch merges one document of a caller into what is stored and returns the result; stored is not changed. null removes a

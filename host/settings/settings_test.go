@@ -261,7 +261,7 @@ func TestPatch(t *testing.T) {
 			"customBannedSignals[0]: must have 1 to 200 characters after trimming",
 			"customBannedSignals[1]: must have 1 to 200 characters after trimming",
 			"exposeRoutingHeaders: must be one of auto, on, off",
-			"connectionCooldown: is not known here",
+			"connectionCooldown: is not known here; it stands in resilience",
 		}
 		if d := cmp.Diff(want, got); d != "" || err != nil || err2 != nil {
 			t.Error(d, err, err2)
