@@ -8,8 +8,10 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +48,10 @@ func (a *app) serve() *cobra.Command {
 	return c
 }
 
+// settled is how long after the start what only the start needed is given back to the system: compiling a guest takes tens of
+// megabytes, which an idle gateway would keep otherwise.
+const settled = 2 * time.Second
+
 func (a *app) runServe(ctx context.Context, s serveFlags) error {
 	file, err := a.configFile(s.config)
 	if err != nil {
@@ -73,6 +79,7 @@ func (a *app) runServe(ctx context.Context, s serveFlags) error {
 	r := h.Ready()
 	fmt.Fprintf(a.out, "weir %s is ready on http://%s with %s, %s and %s; try it:\n%s\n", version, r.Address,
 		count(r.Providers, "provider"), count(r.Connections, "connection"), count(r.Plugins, "plugin"), r.Curl)
+	defer time.AfterFunc(settled, debug.FreeOSMemory).Stop()
 	return a.attend(ctx, h, log, signals)
 }
 
