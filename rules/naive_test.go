@@ -78,9 +78,7 @@ func drawRule(t *rapid.T, i int, restates bool) written {
 		Contains: list("contains", words, 2), All: list("all", words, 2), None: list("none", words, 1),
 		Matches: list("matches", []string{"quota .*ed", "(?:aab|额度)", "^x", "лимит+", "q(uota|x)"}, 1),
 	}
-	for _, s := range rapid.SliceOfN(rapid.SampledFrom([]any{429, 0, "400-450", "500-599", 500}), 0, 2).Draw(t, "status") {
-		w.Status = append(w.Status, s)
-	}
+	w.Status = append(w.Status, rapid.SliceOfN(rapid.SampledFrom([]any{429, 0, "400-450", "500-599", 500}), 0, 2).Draw(t, "status")...)
 	if w.HeaderZero = rapid.IntRange(0, 5).Draw(t, "header") == 0; w.HeaderZero {
 		w.Header = map[string]any{"name": "x-a", "equals": "0"}
 	}
