@@ -31,7 +31,6 @@ func TestChargesABI7(t *testing.T) {
 	grow := tabled(vI, vI, n, opMemoryGrow, 0)
 	tableGrow := tabled(vI, vI, opRefNull, typeFunc, n, opMisc, miscTableGrow, 0)
 	loop := tabled(vI, "", opLoop, typeEmpty, n, i32c(1), 0x6b, opLocalTee, 0, opBrIf, 0, opEnd)
-	const out = 1 << 32 // beyond any budget
 	for _, x := range []struct {
 		name  string
 		wasm  []byte
