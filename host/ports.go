@@ -20,7 +20,7 @@ func (h *Host) ports() manage.Ports {
 		AdminKey: h.vault.AdminKey(), Listener: h.listens(), Inference: inferenceRoutes(),
 		Now: h.o.Now, RequestID: h.ids.Next, Random: rand.Reader, Log: h.o.Log, Facts: h.facts,
 		Catalog: h.catalog.Current, Check: h.check, Change: h.change, Documents: h.store, Sealer: h.vault, StoreHealth: h.store.Health,
-		States: states{h}, Events: h.record, Order: h.dispatch.Order, Test: h.test, Plugins: h.plugins.List,
+		States: states{h}, Events: h.record, Order: h.dispatch.Order, Test: h.test, Plugins: h.plugins.List, Unquarantine: h.plugins.Unquarantine,
 		Metrics: h.metrics.Handler(), Profiles: observe.Profiles(), Recent: h.metrics.Recent,
 		Stopping: h.stopped, KeyUsed: h.notes.keyUsed, Tested: h.notes.tested,
 	}

@@ -102,6 +102,27 @@ func (b *builder) synthetic(c ConnectionInput, by ManagedBy) {
 	}
 }
 
+// warnOfLimits names the limits of an account that are checked and kept, and that nothing enforces yet: they must not be taken
+// for protection.
+func (b *builder) warnOfLimits(o *ConnectionInput) {
+	var idle []string
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"max_concurrent", o.MaxConcurrent != nil}, {"concurrency_group", o.ConcurrencyGroup != nil},
+		{"rate_limit_protection", o.RateLimitProtection != nil && *o.RateLimitProtection},
+		{"rate_limit_overrides", o.RateLimitOverrides != nil}, {"quota_window_thresholds", len(o.QuotaWindowThresholds) > 0},
+	} {
+		if f.given {
+			idle = append(idle, f.name)
+		}
+	}
+	if len(idle) > 0 {
+		b.warn("connection %q: %s have no effect yet: nothing limits requests by account so far", o.ID, strings.Join(idle, ", "))
+	}
+}
+
 func (b *builder) connection(it *item[ConnectionInput]) *Connection {
 	o := &it.Object
 	c := &Connection{
@@ -116,6 +137,7 @@ func (b *builder) connection(it *item[ConnectionInput]) *Connection {
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	b.connectionFields(it)
 	overrides(it, c)
+	b.warnOfLimits(o)
 	secrets(it, c)
 	data(it, c)
 	p := b.s.providers[o.Provider]

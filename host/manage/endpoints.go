@@ -68,5 +68,6 @@ func endpoints() []endpoint {
 		{method: get, path: "/api/events", needs: read, summary: "The journal; as text/event-stream a live feed", query: []string{"after", "kind", "provider", "connectionId", "limit"}, answer: eventList{}, serve: listEvents},
 		{method: get, path: "/api/plugins", needs: read, summary: "Plugins", query: paged, answer: pluginList{}, serve: listPlugins},
 		{method: get, path: "/api/plugins/{name}", needs: read, summary: "One plugin with its manifest", answer: shownPlugin{}, serve: getPlugin},
+		{method: post, path: "/api/plugins/{name}/unquarantine", needs: write, summary: "Lift the quarantine of a plugin", answer: shownPlugin{}, serve: unquarantine},
 	}
 }

@@ -46,6 +46,8 @@ type Ports struct {
 	Order   func(r *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target
 	Test    func(ctx context.Context, connectionID string) (TestResult, error)
 	Plugins func() []plugin.Status
+	// Unquarantine lifts a plugin's quarantine by hand; false: it is in none (PLG-5).
+	Unquarantine func(name string) bool
 
 	Metrics  http.Handler
 	Profiles http.Handler
@@ -112,6 +114,7 @@ func (p *Ports) check() error {
 	need(p.Order != nil, "Order")
 	need(p.Test != nil, "Test")
 	need(p.Plugins != nil, "Plugins")
+	need(p.Unquarantine != nil, "Unquarantine")
 	need(p.Metrics != nil, "Metrics")
 	need(p.Profiles != nil, "Profiles")
 	need(p.Recent != nil, "Recent")

@@ -76,6 +76,7 @@ func newRig(t *testing.T, options ...option) *rig {
 		},
 		Catalog: r.registry.Current, Check: r.check, Change: r.change, Documents: r.store, Sealer: sealer{},
 		StoreHealth: r.health, States: states{r}, Events: r.recorder, Order: order, Test: r.testConnection,
+		Unquarantine: func(string) bool { return false },
 		Plugins: func() []plugin.Status {
 			return []plugin.Status{{Name: "openai", State: plugin.StateActive, Mode: "active", Version: "1.0.0", LoadedAt: r.clock(), Manifest: []byte(`{"name":"openai"}`)}}
 		},

@@ -97,6 +97,24 @@ func TestPlugins(t *testing.T) {
 	r.call("GET", "/api/events", "").is(200).has("events.0.data.violation.at", shown)
 }
 
+// PLG-5: a quarantine can be lifted by hand; what is in none, or not there, says so.
+func TestUnquarantine(t *testing.T) {
+	state := "quarantined"
+	r := newRig(t, func(r *rig) {
+		r.ports.Plugins = func() []plugin.Status { return []plugin.Status{{Name: "p", State: state}} }
+		r.ports.Unquarantine = func(name string) bool {
+			lifted := name == "p" && state == "quarantined"
+			if lifted {
+				state = plugin.StateActive
+			}
+			return lifted
+		}
+	})
+	r.call("POST", "/api/plugins/p/unquarantine", "").is(200).has("name", "p", "state", "active")
+	r.call("POST", "/api/plugins/p/unquarantine", "").refused(409, "not_quarantined")
+	r.call("POST", "/api/plugins/nobody/unquarantine", "").refused(404, "not_found")
+}
+
 // OBS-7: the description has every route of management and inference, and no other.
 func TestOpenAPI(t *testing.T) {
 	r := newRig(t)
