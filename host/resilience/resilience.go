@@ -11,10 +11,12 @@ import (
 	"github.com/weirgate/weir/store"
 )
 
-// Moment is the world at one instant: the clock and the configuration.
+// Moment is the world at one instant: the clock and the configuration, and what kind of request asks.
 type Moment struct {
 	Now     time.Time
 	Catalog *catalog.Snapshot
+	Combo   bool // the request resolves a combo (BRK-14, PCD-8)
+	Pinned  bool // the target of the combo names this one connection (PCD-8); only with Combo
 }
 
 // Gate is one mechanism. All methods are safe for concurrent use and never block on I/O; Admit of a gate in its resting
@@ -77,12 +79,32 @@ type Cause struct {
 	Message        string `json:"message,omitempty"`
 }
 
+// Fault says which part of an attempt broke. What an upstream answered is FaultAnswer, the zero value; the others are
+// findings of the gateway about an attempt that has no answer of its own, or none that counts as one.
+type Fault uint8
+
+// The faults of an attempt.
+const (
+	FaultAnswer       Fault = iota // the upstream answered, and its answer was judged
+	FaultUnreachable               // the network or a proxy kept the attempt from ever reaching the upstream (BRK-13, BRK-14)
+	FaultTransport                 // the upstream was reached and the connection broke before an answer
+	FaultOwnDeadline               // the attempt deadline passed; counts as any 504 (COOL-33)
+	FaultTargetTimer               // the combo's own timer of one target passed (BRK-11)
+	FaultReadiness                 // the stream gave nothing useful in time (BRK-11)
+	FaultEarlyEOF                  // 200, then the end without one useful event (BRK-12)
+	FaultEmptyContent              // a good answer without content, found by our own validation (BRK-11)
+	FaultStall                     // a stream fell silent after content (COOL-32)
+)
+
 // Outcome is how an attempt ended. OK is set only by a validated 2xx; Ignore by what says nothing about the target (the
 // client went away, a local refusal).
 type Outcome struct {
 	OK          bool
 	Ignore      bool
 	OwnDeadline bool      // a timeout made by our own deadline (COOL-33)
+	Fault       Fault     // what broke, when no answer of the upstream's own did
+	SiblingNext bool      // the next target of the combo is on the same provider (BRK-14)
+	Local       bool      // a failure of this machine: a missing binary, a permission, a plugin crash (BRK-11)
 	Began       time.Time // when the attempt was admitted, for people; gates know a late answer by Permit.Generation
 	Verdict     wire.Verdict
 	Cause       Cause
