@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"host/resilience": {"host/catalog", "host/settings", "sdk/wire", "store"},
 	"host/route":      {"host/catalog", "sdk/wire"},
 	"host/body":       {"sdk/wire"},
+	"host/translate":  {"host/document", "sdk/wire"},
 	"host/dialect":    {"sdk/wire"},
 	"host/observe":    {"sdk/wire"},
 	"host/record":     {"store"},
