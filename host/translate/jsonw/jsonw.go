@@ -3,6 +3,7 @@
 package jsonw
 
 import (
+	"bytes"
 	"strconv"
 	"unicode/utf8"
 )
@@ -57,6 +58,7 @@ func (w *Writer) Null() *Writer { w.comma(); w.B = append(w.B, "null"...); retur
 
 // Raw writes a value that is JSON already; nothing is written as null.
 func (w *Writer) Raw(v []byte) *Writer {
+	v = bytes.TrimSpace(v)
 	if len(v) == 0 {
 		return w.Null()
 	}

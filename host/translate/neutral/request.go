@@ -21,8 +21,11 @@ type Request struct {
 	// UsageInStream is stream_options.include_usage of chat; the other dialects always state usage.
 	UsageInStream bool
 
-	System []Part // text parts, in order
-	Turns  []Turn
+	// System is what the dialect keeps apart from the turns: system, instructions, systemInstruction. Chat has no such field;
+	// there it is in the first turns. Leading gives both.
+	System      []Part
+	SystemPlain bool // it was one bare text
+	Turns       []Turn
 
 	Tools       []Tool
 	Choice      Choice
@@ -32,7 +35,11 @@ type Request struct {
 	Temperature Number
 	TopP        Number
 	TopK        Number
+	Seed        Number
+	Frequency   Number // frequency_penalty
+	Presence    Number // presence_penalty
 	Stop        []string
+	StopPlain   bool // it was one bare text
 
 	Reasoning Reasoning
 	Format    Format
@@ -58,6 +65,7 @@ type Field struct {
 type Turn struct {
 	Role  Role
 	Parts []Part
+	Plain bool    // its content was one bare text
 	Name  string  // the speaker's name, which chat has
 	Path  string  // where it stood, for errors (TR-31)
 	Extra []Field // as of Request
@@ -123,6 +131,7 @@ type ToolResult struct {
 	ID     string // of the call
 	Name   string // of the tool, where the dialect says it
 	Parts  []Part // text and media (TR-15)
+	Plain  bool   // its content was one bare text
 	Object []byte // a JSON object, where the dialect gives one (gemini)
 	Error  bool
 	Custom bool
@@ -197,3 +206,14 @@ const (
 	FormatJSON
 	FormatSchema
 )
+
+// Leading returns what is said before the conversation begins, and the turns behind it: System and the first turns of the roles
+// System and Developer (TR-11).
+func (r *Request) Leading() (system []Part, rest []Turn) {
+	system, rest = r.System, r.Turns
+	for len(rest) > 0 && (rest[0].Role == System || rest[0].Role == Developer) {
+		system = append(system[:len(system):len(system)], rest[0].Parts...)
+		rest = rest[1:]
+	}
+	return system, rest
+}
