@@ -65,6 +65,8 @@ type Store struct {
 	tape      atomic.Pointer[state.Journal] // events while degraded; replaced under appending
 	pruned    store.Seq                     // guarded by appending; events up to here are gone
 
+	tables tables
+
 	saving     sync.Mutex
 	generation uint64          // guarded by saving; of the snapshot on disk
 	held       *store.Snapshot // guarded by saving; saved while degraded

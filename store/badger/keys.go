@@ -14,6 +14,8 @@ const (
 	prefixEvent    = 'e' // seq
 	prefixSnapshot = 's' // generation, part
 	prefixMeta     = 'm' // name
+	prefixRow      = 'r' // table, 0, seq
+	prefixTable    = 't' // table: the Seq up to which its rows are gone
 )
 
 var (

@@ -35,6 +35,7 @@ type Store struct {
 
 	docs    *state.Documents
 	journal *state.Journal
+	rows    *state.Rows
 	locks   *state.Locks
 	closed  atomic.Bool
 
@@ -52,7 +53,7 @@ func New(o Options) *Store {
 	retention := o.Retention.OrDefault()
 	return &Store{
 		now: o.Now, retention: retention,
-		docs: state.NewDocuments(), journal: state.NewJournal(0, retention.Count), locks: state.NewLocks(0),
+		docs: state.NewDocuments(), journal: state.NewJournal(0, retention.Count), rows: state.NewRows(), locks: state.NewLocks(0),
 	}
 }
 
@@ -145,9 +146,9 @@ func (s *Store) Unlock(ctx context.Context, name string, fence uint64) error {
 	return nil
 }
 
-// Health is always ok; Bytes counts documents and events.
+// Health is always ok; Bytes counts documents, events and rows.
 func (s *Store) Health() store.Health {
-	return store.Health{Kind: "memory", State: store.StateOK, Bytes: s.docs.Bytes() + s.journal.Bytes()}
+	return store.Health{Kind: "memory", State: store.StateOK, Bytes: s.docs.Bytes() + s.journal.Bytes() + s.rows.Bytes()}
 }
 
 // Prune drops old events, deletions and ended locks.
@@ -176,6 +177,7 @@ func (s *Store) Close() error {
 	s.closed.Store(true)
 	s.docs.Close()
 	s.journal.Close()
+	s.rows.Close()
 	return nil
 }
 

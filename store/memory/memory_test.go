@@ -105,3 +105,7 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestRows(t *testing.T) {
+	storetest.RunRows(t, func(*testing.T) storetest.RowStore { return memory.New(memory.Options{}) })
+}
