@@ -14,7 +14,7 @@ func (a *addition) add(b ...byte) {
 }
 
 // assemble writes the metered module: the original's sections, with what is added at the end of their lists.
-func (m *module) assemble(report *Report, budgets map[string]int64) []byte {
+func (m *module) assemble(report *Report, wrappers []Wrapper) []byte {
 	w := &walker{m: m, report: report, meter: newMeter(len(m.globals))}
 	var code []byte
 	bodies := 0
@@ -27,8 +27,8 @@ func (m *module) assemble(report *Report, budgets map[string]int64) []byte {
 	var added [sections]addition
 	added[secGlobal].add(append(appendS64([]byte{typeI64, 1, opI64Const}, initialFuel), opEnd)...)
 	added[secExport].add(exportEntry(fuelExport, kindGlobal, uint32(len(m.globals)))...)
-	if budgets != nil {
-		m.wrap(&added, w.fuel, budgets)
+	if wrappers != nil {
+		m.wrap(&added, w.fuel, wrappers)
 	}
 	out := slices.Grow(append([]byte{}, magic...), report.Before+report.Before/8)
 	for _, id := range []int{
@@ -40,8 +40,8 @@ func (m *module) assemble(report *Report, budgets map[string]int64) []byte {
 			out = appendSection(out, id, appendU32(nil, uint32(bodies+more.n)), code, more.bytes)
 		case id == secTable && part != nil:
 			out = appendSection(out, id, m.boundedTables())
-		case id == secExport && budgets != nil:
-			out = appendSection(out, id, m.exportList(added[id], budgets))
+		case id == secExport && wrappers != nil:
+			out = appendSection(out, id, m.exportList(added[id], wrappers))
 		case part == nil && more.n > 0:
 			out = appendSection(out, id, appendU32(nil, uint32(more.n)), more.bytes)
 		case part != nil && more.n > 0:

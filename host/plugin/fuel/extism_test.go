@@ -1,6 +1,9 @@
 package fuel
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // extism is a module in the form of ABI-10 that gives its types, an import and references as much to do as it can: plan
 // returns its argument twice, spin calls plan for ever, an import is exported, and a reference is made to plan.
@@ -22,8 +25,8 @@ func extism() *built {
 
 // ABI-10: each budgeted export runs on its own budget, and the host learns whether it was spent without seeing the global.
 func TestExtismABI10(t *testing.T) {
-	budgets := map[string]int64{"weir_plan": 50, "weir_spin": 1_000, "weir_ref": 7, "weir_imported": 3, "weir_absent": 9}
-	wasm, _, err := RewriteExtism(extism().bytes(), Options{}, budgets)
+	wasm, _, err := RewriteExtism(extism().bytes(), Options{}, same("weir_plan", 50), same("weir_spin", 1_000), same("weir_ref", 7),
+		same("weir_imported", 3), same("weir_absent", 9), Wrapper{Of: "weir_plan", As: "weir_plan_long", Budget: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +38,9 @@ func TestExtismABI10(t *testing.T) {
 			t.Fatal(err)
 		}
 		return res[0]
+	}
+	if _, err := r.call("weir_plan_long", 5, 1<<40); err != nil || r.fuel() != 499 {
+		t.Errorf("a second wrapper of one export: %v, fuel %d", err, r.fuel())
 	}
 	res, err := r.call("weir_plan", 5, 1<<40)
 	if err != nil || res[0] != 5 || res[1] != 1<<40 || r.fuel() != 49 || spent() != 0 {
@@ -62,9 +68,31 @@ func TestExtismABI10(t *testing.T) {
 	}
 }
 
+func same(name string, budget int64) Wrapper { return Wrapper{Of: name, As: name, Budget: budget} }
+
+// ABI-10: a wrapper under another name takes the export away, so that nothing runs on the fuel that is left of another call;
+// a module that has that other name already is refused.
+func TestExtismRenames(t *testing.T) {
+	wasm, _, err := RewriteExtism(extism().bytes(), Options{}, Wrapper{Of: "weir_plan", As: "start", Budget: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, wasm)
+	if r.mod.ExportedFunction("weir_plan") != nil {
+		t.Error("the original is still exported")
+	}
+	if _, err := r.call("start", 1, 1); err != nil || r.fuel() != 8 {
+		t.Errorf("%v, fuel %d", err, r.fuel())
+	}
+	_, _, err = RewriteExtism(extism().bytes(), Options{}, Wrapper{Of: "weir_plan", As: "other", Budget: 9})
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != FuelExported {
+		t.Errorf("a name that is taken: %v", err)
+	}
+}
+
 // ABI-10: a budget of none, and a module without any export to wrap.
 func TestExtismEdges(t *testing.T) {
-	wasm, _, err := RewriteExtism(extism().bytes(), Options{}, map[string]int64{"weir_plan": -5})
+	wasm, _, err := RewriteExtism(extism().bytes(), Options{}, same("weir_plan", -5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +100,7 @@ func TestExtismEdges(t *testing.T) {
 	if _, err := r.call("weir_plan", 1, 1); err == nil {
 		t.Error("ran without a budget")
 	}
-	wasm, _, err = RewriteExtism(magic, Options{}, nil)
+	wasm, _, err = RewriteExtism(magic, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +108,7 @@ func TestExtismEdges(t *testing.T) {
 		t.Error(res, err)
 	}
 	for _, guest := range []string{cGuest, rustGuest} {
-		wasm, _, err := RewriteExtism(file(t, guest), Options{}, map[string]int64{"weir_call": 100, "weir_alloc": 100_000})
+		wasm, _, err := RewriteExtism(file(t, guest), Options{}, same("weir_call", 100), same("weir_alloc", 100_000))
 		if err != nil {
 			t.Fatal(err)
 		}

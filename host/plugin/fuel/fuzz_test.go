@@ -61,7 +61,7 @@ func checkRewrite(t *testing.T, wasm []byte) {
 	if _, _, err := Rewrite(out, Options{}); err == nil {
 		t.Fatal("metered twice")
 	}
-	if out, _, err = RewriteExtism(wasm, Options{}, map[string]int64{"weir_call": 5, "f0": 7, "run": 9}); err != nil {
+	if out, _, err = RewriteExtism(wasm, Options{}, same("weir_call", 5), same("f0", 7), same("run", 9)); err != nil {
 		t.Fatalf("refused for Extism only: %v", err)
 	} else if err := accepts(out); err != nil {
 		t.Fatalf("wrapping made it invalid: %v\n%x", err, wasm)

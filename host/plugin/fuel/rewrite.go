@@ -48,18 +48,17 @@ func Rewrite(module []byte, o Options) ([]byte, Report, error) {
 	return rewrite(module, o, nil)
 }
 
-// RewriteExtism is Rewrite for a guest of Extism, whose host can neither read nor set a global (ABI-10): each exported
-// function that budgets names is replaced, under its name, by one that sets the fuel to that budget and calls it. Besides,
-// weir_fuel_spent: () -> i32 is exported, which answers 1 when the fuel is below zero. Names that the module does not export
-// are ignored; a budget below zero means none.
-func RewriteExtism(module []byte, o Options, budgets map[string]int64) ([]byte, Report, error) {
-	if budgets == nil {
-		budgets = map[string]int64{}
+// RewriteExtism is Rewrite for a guest of Extism, whose host can neither read nor set a global (ABI-10): each exported function
+// that a wrapper is for gives its name up, and the wrapper is exported as it says. Besides, weir_fuel_spent: () -> i32 is
+// exported, which answers 1 when the fuel is below zero. Wrappers of what the module does not export are ignored.
+func RewriteExtism(module []byte, o Options, wrappers ...Wrapper) ([]byte, Report, error) {
+	if wrappers == nil {
+		wrappers = []Wrapper{}
 	}
-	return rewrite(module, o, budgets)
+	return rewrite(module, o, wrappers)
 }
 
-func rewrite(wasm []byte, o Options, budgets map[string]int64) (out []byte, report Report, err error) {
+func rewrite(wasm []byte, o Options, wrappers []Wrapper) (out []byte, report Report, err error) {
 	err = guarded(func() {
 		if int64(len(wasm)) > math.MaxInt32 {
 			fail(CodeTooLarge, 0, "the module has %d bytes", len(wasm))
@@ -68,7 +67,7 @@ func rewrite(wasm []byte, o Options, budgets map[string]int64) (out []byte, repo
 		m.split(wasm)
 		m.parse()
 		report = Report{Functions: len(m.funcs) - m.importedFuncs, Global: uint32(len(m.globals)), Before: len(wasm)}
-		out = m.assemble(&report, budgets)
+		out = m.assemble(&report, wrappers)
 		report.After = len(out)
 	})
 	if err != nil {
