@@ -70,7 +70,7 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 
 // ready is when the gateway itself would ask t again: how long its connection is out, at least a second.
 func (r *run) ready(t catalog.Target) time.Duration {
-	at := resilience.Moment{Now: r.d.Now(), Catalog: r.c.Catalog}
+	at := r.at()
 	if refusal := r.d.Ladder.Peek(at, t); refusal != nil && !refusal.RetryAt.IsZero() {
 		return max(refusal.RetryAt.Sub(at.Now), time.Second)
 	}

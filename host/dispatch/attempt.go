@@ -49,7 +49,7 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 	a := &attempt{r: r, target: t, ticket: ticket, began: began}
 	defer func() {
 		if !a.settled { // a panic below: the permits must not leak (OV-3)
-			r.d.Ladder.Cancel(resilience.Moment{Now: r.d.Now(), Catalog: r.c.Catalog}, ticket)
+			r.d.Ladder.Cancel(r.at(), ticket)
 		}
 	}()
 	if s, ok := a.plan(ctx); !ok {
@@ -239,18 +239,18 @@ func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
 	case ctx.Err() != nil:
 		return a.abandoned(ctx)
 	case errors.Is(err, errBodyTooLarge):
-		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, false)
+		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, resilience.FaultAnswer)
 	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond), errors.Is(err, ErrPluginUnavailable):
 		return a.impossible(err)
 	}
-	own := ownDeadline(actx)
 	a.fault = err
 	code := upstream.TransportCode(err)
-	if own {
+	fault := a.faultOf(actx, code)
+	if isOwn(fault) {
 		code = wire.TransportTimeout
 	}
 	r := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: transportMessage(code)}}
-	return a.judge(ctx, r, own)
+	return a.judge(ctx, r, fault)
 }
 
 // transportMessage says what went wrong without an address in it (INF-33).
@@ -280,7 +280,7 @@ func (a *attempt) errorAnswer(ctx context.Context) step {
 	return a.judge(ctx, &rules.Reply{
 		Source: wire.SourceHTTP, Status: a.resp.StatusCode, Original: a.resp.StatusCode,
 		Header: a.resp.Header, Body: text, BodyBytes: total,
-	}, false)
+	}, resilience.FaultAnswer)
 }
 
 const (

@@ -15,6 +15,7 @@ import (
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/host/upstream"
+	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
 )
@@ -22,7 +23,7 @@ import (
 // MaxAttempts bounds the dispatches of one request over all targets (CMB-14).
 const MaxAttempts = 30
 
-// Options of a Dispatcher; all but Log are required.
+// Options of a Dispatcher; all but Log and Failed are required.
 type Options struct {
 	Plugins Plugins
 	Client  *upstream.Client
@@ -32,6 +33,8 @@ type Options struct {
 	Redact  func(string) string // removes known secrets from what clients see
 	Now     func() time.Time
 	Log     *slog.Logger
+	// Failed hears every verdict with the reply that it is about, secrets removed, and must not block or keep the reply's body.
+	Failed func(reply *rules.Reply, v wire.Verdict, connection, requestID string)
 }
 
 // Dispatcher answers calls. Safe for concurrent use.
@@ -116,7 +119,9 @@ type run struct {
 	plugins    PluginSet
 	exhausted  route.Exhausted
 	last       lastWord
-	needWindow int // after a context overflow: only larger windows (CMB-26)
+	needWindow int                  // after a context overflow: only larger windows (CMB-26)
+	target     *catalog.RouteTarget // that is being tried
+	after      *catalog.RouteTarget // the one behind it, or nil
 }
 
 // lastWord is the latest verdict that may become the answer.
@@ -147,6 +152,7 @@ func (r *run) targets(ctx context.Context) {
 		if tried++; tried > 1 {
 			r.pause(ctx)
 		}
+		r.target = rt
 		return r.connections(ctx, rt)
 	}
 	next := stepNext
@@ -155,11 +161,17 @@ func (r *run) targets(ctx context.Context) {
 			late = append(late, &ordered[i])
 			continue
 		}
+		if r.after = nil; i+1 < len(ordered) {
+			r.after = &ordered[i+1]
+		}
 		if next = try(&ordered[i]); next != stepNext {
 			break
 		}
 	}
 	for i := 0; i < len(late) && next == stepNext; i++ {
+		if r.after = nil; i+1 < len(late) {
+			r.after = late[i+1]
+		}
 		next = try(late[i])
 	}
 	if next != stepDone {
@@ -190,6 +202,19 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 	return stepNext
 }
 
+// at is the present moment for the target that is being tried.
+func (r *run) at() resilience.Moment {
+	combo := r.c.Route.Kind == catalog.KindCombo
+	return resilience.Moment{
+		Now: r.d.Now(), Catalog: r.c.Catalog, Combo: combo, Pinned: combo && r.target != nil && r.target.Connection != nil,
+	}
+}
+
+// siblingNext says whether the next target of the combo is on the same provider, so that it will tell (BRK-14).
+func (r *run) siblingNext(t catalog.Target) bool {
+	return r.after != nil && r.after.Provider.ID == t.Provider.ID
+}
+
 // connection asks the ladder and, when it agrees, makes one attempt.
 func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *catalog.Connection) step {
 	target := catalog.Target{Provider: rt.Provider, Connection: conn, Model: rt.Model, Requested: r.c.Model}
@@ -205,7 +230,7 @@ func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *cat
 			Message: "The request was tried 30 times without an answer; the last error stands in the gateway's log."}
 		return stepDone
 	}
-	at := resilience.Moment{Now: r.d.Now(), Catalog: r.c.Catalog}
+	at := r.at()
 	ticket, refusal := r.d.Ladder.Admit(at, target)
 	if refusal != nil {
 		r.t.exclude(target, *refusal)

@@ -95,7 +95,7 @@ func (a *attempt) buffered(ctx, actx context.Context, hold []byte, n int, whole 
 		return a.judge(ctx, &rules.Reply{
 			Source: wire.SourceHTTP, Status: status, Original: a.resp.StatusCode, Header: a.resp.Header,
 			Body: bytes.Clone(text[:min(len(text), rules.MaxText)]), BodyBytes: len(text),
-		}, false)
+		}, faultOfAnswer(text))
 	}
 	a.readUsage(text, whole)
 	text, err := a.rewritten(actx, text, whole)

@@ -26,9 +26,9 @@ type replyFacts struct {
 
 // judge finds out what a failed reply means, settles the attempt, and says how the call goes on. It is the one path for every
 // failure: error statuses, transport failures, errors inside a 200 and inside a stream (OV-2, RST-2).
-func (a *attempt) judge(ctx context.Context, reply *rules.Reply, own bool) step {
+func (a *attempt) judge(ctx context.Context, reply *rules.Reply, fault resilience.Fault) step {
 	v, facts := a.meaning(ctx, reply)
-	a.settleFailure(reply, v, own)
+	a.settleFailure(reply, v, fault)
 	if ctx.Err() != nil {
 		a.r.gone(ctx)
 		return stepDone
@@ -132,8 +132,8 @@ func (a *attempt) restated(reply *rules.Reply, re wire.Restatement) {
 }
 
 // settleFailure applies a verdict in the one place where it becomes state (gate 21).
-func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
-	now := a.r.d.Now()
+func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resilience.Fault) {
+	now, own := a.r.d.Now(), isOwn(fault)
 	rec := Attempt{
 		Provider: a.target.Provider.ID, Connection: a.target.Connection.ID, Model: a.target.Model, At: a.began,
 		Took: now.Sub(a.began), Status: rules.HostStatus(reply), Original: reply.Original, Verdict: v, RestatedBy: reply.Restated,
@@ -144,6 +144,9 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 	a.r.t.Attempts = append(a.r.t.Attempts, rec)
 	a.r.d.Meter.Attempt(rec.Provider, v.Reason)
 	a.logFailure(rec)
+	if a.r.d.Failed != nil {
+		a.r.d.Failed(reply, v, rec.Connection, a.r.c.RequestID)
+	}
 	a.r.d.slow.failed(a.target, v, own, a.began, now)
 	if v.Rejected { // nobody could say what it means, so it counts against nobody (ABI-8)
 		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plugin_unavailable", Wait: resilience.WaitNever})
@@ -151,7 +154,7 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, own bool) {
 		return
 	}
 	a.settle(resilience.Outcome{
-		Began: a.began, Verdict: v, OwnDeadline: own, ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
+		Began: a.began, Verdict: v, OwnDeadline: own, Fault: fault, SiblingNext: a.r.siblingNext(a.target), ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
 		FirstByte: rec.FirstByte, Took: rec.Took,
 		Cause: resilience.Cause{
 			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: rec.Status, OriginalStatus: reply.Original,
@@ -191,7 +194,7 @@ func (a *attempt) settle(o resilience.Outcome) {
 		return
 	}
 	a.settled = true
-	events := a.r.d.Ladder.Settle(resilience.Moment{Now: a.r.d.Now(), Catalog: a.r.c.Catalog}, a.ticket, o)
+	events := a.r.d.Ladder.Settle(a.r.at(), a.ticket, o)
 	if len(events) == 0 {
 		return
 	}

@@ -39,7 +39,7 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 		return a.judge(ctx, &rules.Reply{
 			Source: wire.SourceHTTP, Status: status, Original: a.resp.StatusCode, Header: a.resp.Header,
 			Body: bytes.Clone(hold[:n]), BodyBytes: n,
-		}, false)
+		}, faultOfAnswer(hold[:n]))
 	}
 	a.readUsage(hold[:n], whole)
 	return a.deliver(ctx, actx, hold[:n], whole, hold[:])
@@ -123,10 +123,9 @@ func (a *attempt) brokenLate(ctx, actx context.Context, err error) step {
 	}
 	a.fault = err
 	code := upstream.TransportCode(err)
-	own := ownDeadline(actx)
 	reply := &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: transportMessage(code)}}
 	v, _ := a.meaning(ctx, reply)
-	a.settleFailure(reply, v, own)
+	a.settleFailure(reply, v, a.faultOf(actx, code))
 	a.r.t.Partial, a.r.t.Cut = true, true
 	return stepDone
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
@@ -86,7 +87,7 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	if !a.r.t.Committed {
 		switch {
 		case failure != nil && !useful(before):
-			return a.judge(ctx, a.streamReply(failure), false), false // STM-51
+			return a.judge(ctx, a.streamReply(failure), resilience.FaultAnswer), false // STM-51
 		case failure == nil && !useful(run):
 			if p.held = append(p.held, run...); len(p.held) > maxEventBytes {
 				return p.ended(ctx, actx, upstream.ErrFrameTooLarge), false
@@ -177,7 +178,8 @@ func (p *pump) ended(ctx, actx context.Context, err error) step {
 	case eof && p.finished:
 		return p.complete()
 	}
-	return p.endWith(ctx, p.cutReply(actx, err, eof), ownDeadline(actx))
+	reply := p.cutReply(actx, err, eof)
+	return p.endWith(ctx, reply, a.faultOf(actx, reply.Facts.Code))
 }
 
 // complete ends a stream that has brought everything, and adds the end marker that its upstream left out (INF-22).
@@ -206,10 +208,10 @@ func (p *pump) neverBegan(ctx, actx context.Context, err error, eof bool) step {
 		}
 		return a.judge(ctx, &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{
 			Code: wire.TransportTimeout, Message: "The provider began no useful stream in time.",
-		}}, true)
+		}}, a.faultOf(actx, wire.TransportTimeout))
 	}
 	a.code, a.kind = "STREAM_EARLY_EOF", "stream_early_eof"
-	return a.judge(ctx, p.cutReply(actx, err, eof), false)
+	return a.judge(ctx, p.cutReply(actx, err, eof), resilience.FaultEarlyEOF)
 }
 
 func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply {
@@ -271,14 +273,14 @@ func (p *pump) failLate(ctx context.Context, payload, before []byte) step {
 	if len(before) > 0 && !p.send(before) {
 		return p.a.clientLeft()
 	}
-	return p.endWith(ctx, p.a.streamReply(payload), false)
+	return p.endWith(ctx, p.a.streamReply(payload), resilience.FaultAnswer)
 }
 
 // endWith judges a stream that broke after the commit, and ends it.
-func (p *pump) endWith(ctx context.Context, reply *rules.Reply, own bool) step {
+func (p *pump) endWith(ctx context.Context, reply *rules.Reply, fault resilience.Fault) step {
 	a := p.a
 	v, facts := a.meaning(ctx, reply)
-	a.settleFailure(reply, v, own)
+	a.settleFailure(reply, v, fault)
 	if ctx.Err() != nil {
 		a.r.gone(ctx)
 	} else {
