@@ -56,7 +56,7 @@ func TestIndicesABI13(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			wasm := full(x.code).bytes()
 			refused(t, wasm, Options{}, IndexOutOfRange)
-			if _, _, err := RewriteExtism(wasm, Options{}, map[string]int64{"weir_plan": 1}); err == nil {
+			if _, _, err := RewriteExtism(wasm, Options{}, same("weir_plan", 1)); err == nil {
 				t.Error("accepted for Extism")
 			}
 		})
