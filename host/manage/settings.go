@@ -51,7 +51,7 @@ func (s *Server) patchSettings(c *call, which settings.Doc) error {
 	if err != nil {
 		return err
 	}
-	next, faults, err := settings.Patch(stored.Settings, n, which, c.catalog.FileSettings)
+	next, faults, err := settings.Patch(c.catalog.Settings, stored.Settings, n, which, c.catalog.FileSettings)
 	if errors.Is(err, settings.ErrManagedByFile) {
 		p := faulty(faults)
 		p.Status, p.Code = http.StatusConflict, "managed_by_file"

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func nested(which Doc, value func(*Row) any) []byte {
 		}
 		b, err := json.Marshal(value(r))
 		if err != nil {
-			continue // bool, int64, string and []string always encode
+			continue // what a row gets always encodes
 		}
 		leaf, _ := document.ParseJSON("", b)
 		put(root, strings.Split(r.Path, "."), leaf)
@@ -92,6 +93,9 @@ func (f *flattener) object(n *document.Node, at, prefix string) {
 			f.unknown(n, m, here, known)
 		case row == nil:
 			f.object(m.Value, here, path+".")
+		case row.readOnly:
+			f.faults = append(f.faults, n.Fault(m.Name, "is set by the environment variable "+row.Env[0]+" alone; it is shown here to be seen"))
+			f.faults[len(f.faults)-1].Path = here
 		case m.Value.Kind == document.Null:
 			f.out[path] = json.RawMessage("null")
 		default:
@@ -144,8 +148,9 @@ func (f *flattener) elsewhere(name string) Doc {
 
 // Patch merges one document of a caller into what is stored and returns the result; stored is not changed. null removes a
 // stored value. When a field belongs to the file nothing is applied: the error is ErrManagedByFile and the faults name the
-// fields. Other faults come without an error; an empty patch is one of them (API-11).
-func Patch(stored Stored, patch *document.Node, which Doc, file Stored) (Stored, []document.Fault, error) {
+// fields. Other faults come without an error; an empty patch is one of them (API-11). now are the values in force, for the
+// bounds that one field sets to another.
+func Patch(now *Values, stored Stored, patch *document.Node, which Doc, file Stored) (Stored, []document.Fault, error) {
 	given, faults := Read(patch, which, "")
 	if len(faults) > 0 {
 		return nil, faults, nil
@@ -157,19 +162,56 @@ func Patch(stored Stored, patch *document.Node, which Doc, file Stored) (Stored,
 	if next == nil {
 		next = Stored{}
 	}
+	table := Table()
 	for _, path := range slices.Sorted(maps.Keys(given)) {
 		if _, owned := file[path]; owned {
 			faults = append(faults, patch.Fault(path, "belongs to the configuration file; change it there"))
 			continue
 		}
-		if string(given[path]) == "null" {
+		change := given[path]
+		if m, ok := find(table, path).as.(merger); ok && string(change) != "null" {
+			change = m.merge(next[path], change)
+		}
+		if change == nil || string(change) == "null" {
 			delete(next, path)
 		} else {
-			next[path] = given[path]
+			next[path] = change
 		}
 	}
 	if len(faults) > 0 {
 		return nil, faults, ErrManagedByFile
 	}
+	if faults = crossed(table, now, given, patch); len(faults) > 0 {
+		return nil, faults, nil
+	}
 	return next, nil, nil
+}
+
+// crossed finds the fields of a patch that would stand below the one that bounds them, in the patch or in force (PCD-5).
+func crossed(table []Row, now *Values, given Stored, patch *document.Node) (faults []document.Fault) {
+	after := *now
+	for i := range table {
+		r := &table[i]
+		if x, ok := r.stored(given, func(string, ...any) {}); ok {
+			r.set(&after, x)
+		} else if string(given[r.Path]) == "null" && r.Path != "" && r.derive == nil {
+			r.set(&after, r.Default)
+		}
+	}
+	for i := range table {
+		r := &table[i]
+		_, changed := given[r.Path]
+		_, bound := given[r.above]
+		if r.above == "" || !changed && !bound {
+			continue
+		}
+		if low := r.low(&after); number(r.get(&after)) < low {
+			at := r.Path
+			if !changed {
+				at = r.above
+			}
+			faults = append(faults, patch.Fault(at, fmt.Sprintf("%s must be at least %s, which is %d ms", r.Path, r.above, low)))
+		}
+	}
+	return faults
 }

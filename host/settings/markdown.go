@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -10,7 +11,7 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
 
-This page is made from the table in ` + "`host/settings/table.go`" + `; a test fails when they differ. Later sources win: default,
+This page is made from the table in ` + "`host/settings`" + `; a test fails when they differ. Later sources win: default,
 environment, stored through the API, configuration file (OV-20, OBJ-16). A field that the file gives cannot be changed
 through the API. ` + "`GET /api/resilience?explain=true`" + ` shows where each value came from. A variable that begins with
 ` + "`WEIR_`" + ` is also read with ` + "`OMNIROUTE_`" + ` in its place. Times that end in ` + "`Ms`" + ` or ` + "`_MS`" + ` are whole milliseconds.
@@ -42,8 +43,21 @@ func section(b *strings.Builder, title, where string, which Doc) {
 }
 
 func (r *Row) defaultText() string {
-	if r.Follows != "" {
+	switch x := r.Default.(type) {
+	case nil:
+		return "null"
+	case json.RawMessage, map[string]map[string]any:
+		return "{}"
+	case []int:
+		return strings.Trim(strings.ReplaceAll(fmt.Sprint(x), " ", ", "), "[]")
+	}
+	switch {
+	case r.Follows != "":
 		return "`" + r.Follows + "`"
+	case r.derive != nil:
+		return "derived"
+	case r.as == optionalInt{}:
+		return "null"
 	}
 	if list, ok := r.Default.([]string); ok && len(list) == 0 {
 		return "none"

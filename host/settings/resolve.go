@@ -40,8 +40,11 @@ func Resolve(env Lookup, stored, file Stored) (*Values, Sources, []string) {
 	for i := range table {
 		r := &table[i]
 		x, source := r.Default, FromDefault
-		if r.Follows != "" {
+		switch {
+		case r.Follows != "":
 			x = find(table, r.Follows).get(v)
+		case r.derive != nil:
+			x = r.derive(v)
 		}
 		if fromEnv, ok := r.environment(env, warn); ok {
 			x, source = fromEnv, FromEnv
@@ -52,9 +55,10 @@ func Resolve(env Lookup, stored, file Stored) (*Values, Sources, []string) {
 		if owned, ok := r.stored(file, warn); ok {
 			x, source = owned, FromFile
 		}
-		r.set(v, x)
+		r.set(v, r.within(v, x, source, warn))
 		sources[r.Name()] = source
 	}
+	v.MaxCooldown = v.ModelLockout.Max
 	for path := range stored {
 		if find(table, path) == nil {
 			warn("the stored setting %s is not known to this version and is ignored", path)
@@ -62,6 +66,26 @@ func Resolve(env Lookup, stored, file Stored) (*Values, Sources, []string) {
 	}
 	slices.Sort(warnings)
 	return v, sources, slices.Compact(warnings)
+}
+
+// within moves a number to the bounds that earlier rows give: a budget below the wait that it pays for, a degradation
+// threshold above the one that opens.
+func (r *Row) within(v *Values, x any, source Source, warn func(string, ...any)) any {
+	if r.low == nil && r.high == nil {
+		return x
+	}
+	was := number(x)
+	now := was
+	if r.low != nil {
+		now = max(now, r.low(v))
+	}
+	if r.high != nil {
+		now = min(now, r.high(v))
+	}
+	if now != was && source != FromDefault {
+		warn("%s is %d, which does not fit the other settings; %d is used", r.Name(), was, now)
+	}
+	return now
 }
 
 // find returns the row of that path or variable, or nil.
@@ -111,7 +135,7 @@ func variable(env Lookup, name string, warn func(format string, args ...any)) (t
 // stored returns the row's value from a sparse set.
 func (r *Row) stored(from Stored, warn func(string, ...any)) (any, bool) {
 	raw, ok := from[r.Path]
-	if !ok || r.Path == "" {
+	if !ok || r.Path == "" || r.readOnly {
 		return nil, false
 	}
 	n, faults := document.ParseJSON("", raw)
@@ -132,6 +156,9 @@ func (r *Row) stored(from Stored, warn func(string, ...any)) (any, bool) {
 
 // allowed says in words what the row takes.
 func (r *Row) allowed() string {
+	if r.as != nil {
+		return r.as.allowed(r)
+	}
 	switch r.Default.(type) {
 	case bool:
 		return "true or false"

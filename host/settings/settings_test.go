@@ -28,6 +28,11 @@ func environment(pairs ...string) Lookup {
 	}
 }
 
+func inForce() *Values {
+	v, _, _ := Resolve(environment(), nil, nil)
+	return v
+}
+
 func parse(t *testing.T, text string) *document.Node {
 	t.Helper()
 	n, faults := document.ParseJSON("body", []byte(text))
@@ -37,7 +42,8 @@ func parse(t *testing.T, text string) *document.Node {
 	return n
 }
 
-// COOL-10, STM-1, CMB-26, OBS-5, COOL-63: the defaults are those of the specification.
+// The defaults are those of the specification: COOL-10, COOL-24, BRK-3, BRK-4, PCD-1, PCD-2, PCD-5, COOL-70, CMB-40, LOCK-10,
+// SEL-3, SEL-4, SEL-11, COOL-32, STM-1, CMB-26, OBS-5, OBJ-19, COOL-59, COOL-63.
 func TestDefaults(t *testing.T) {
 	v, sources, warnings := Resolve(environment(), nil, nil)
 	want := &Values{
@@ -52,8 +58,31 @@ func TestDefaults(t *testing.T) {
 		FetchTimeout:         10 * time.Minute, BodyTimeout: 10 * time.Minute, ConnectTimeout: 30 * time.Second,
 		StreamIdleTimeout: 10 * time.Minute, ReadinessTimeout: 80 * time.Second, AttemptDeadline: 30 * time.Minute,
 		CompatHeaders: true, CustomBannedSignals: []string{},
+		ProviderBreaker: ProviderBreaker{
+			OAuth:  BreakerProfile{FailureThreshold: 8, DegradationThreshold: 5, ResetTimeout: time.Minute, ImmediateOpen: []string{}},
+			APIKey: BreakerProfile{FailureThreshold: 12, DegradationThreshold: 7, ResetTimeout: 30 * time.Second, ImmediateOpen: []string{}},
+			Local:  BreakerProfile{FailureThreshold: 2, DegradationThreshold: 1, ResetTimeout: 15 * time.Second, ImmediateOpen: []string{}},
+		},
+		ProviderCooldown: ProviderCooldown{
+			MinRetry: 5 * time.Second, MaxRetry: 5 * time.Minute,
+			OAuth:  WindowProfile{Threshold: 10, Window: 15 * time.Minute, Cooldown: 5 * time.Minute},
+			APIKey: WindowProfile{Threshold: 15, Window: 30 * time.Minute, Cooldown: 10 * time.Minute},
+			Local:  WindowProfile{Threshold: 2, Window: 5 * time.Minute, Cooldown: time.Minute},
+		},
+		CooldownProbe: CooldownProbe{Enabled: true, First: time.Minute, Max: time.Hour},
+		ModelLockout: ModelLockout{
+			ErrorCodes: []int{403, 404, 429, 502, 503, 504}, Base: 2 * time.Minute, Max: 30 * time.Minute, MaxSteps: 10,
+			Exponential: true, Persist: true, Zone: time.UTC,
+		},
+		WaitForCooldown:        WaitForCooldown{Enabled: true, MaxRetries: 5, MaxRetryWait: 90 * time.Second, Budget: 5 * time.Minute},
+		ComboCooldownWait:      ComboCooldownWait{Enabled: true, MaxWait: 90 * time.Second, MaxAttempts: 5, Budget: 5 * time.Minute},
+		ProviderQuotaOverrides: map[string]QuotaOverride{}, ProviderStrategies: map[string]string{},
+		FallbackStrategy: "fill-first", StickyRoundRobinLimit: 3, CredentialCheckInterval: time.Hour,
+		ErrorRecord:        ErrorRecord{Enabled: true, RetentionDays: 14, MaxRows: 5000, MaxBodyBytes: 65536},
+		ProviderErrorRules: json.RawMessage("{}"), ProviderErrorDefaults: json.RawMessage("{}"),
+		ExecutionMaxWait: 10 * time.Minute,
 	}
-	if d := cmp.Diff(want, v); d != "" {
+	if d := cmp.Diff(want, v, cmp.Comparer(func(a, b *time.Location) bool { return a.String() == b.String() })); d != "" {
 		t.Error(d)
 	}
 	if len(warnings) > 0 {
@@ -83,7 +112,7 @@ func TestTableCoversValues(t *testing.T) {
 			t.Errorf("row %s has no field", r.Name())
 		}
 	}
-	if got := leaves(reflect.TypeFor[Values]()); got != len(seen) {
+	if got := leaves(reflect.TypeFor[Values]()); got != len(seen)+1 { // MaxCooldown is the same as ModelLockout.Max
 		t.Errorf("Values has %d fields and the table %d rows", got, len(seen))
 	}
 }
@@ -200,28 +229,60 @@ func TestStored(t *testing.T) {
 }
 
 func TestDocuments(t *testing.T) {
-	v, sources, _ := Resolve(environment("WEIR_EXPOSE_CONNECTION", "1"), nil, Stored{"modelLockout.maxCooldownMs": json.RawMessage("6000")})
-	got := string(Document(v, Resilience))
-	want := `{"connectionCooldown":{"oauth":{"baseCooldownMs":5000,"useUpstreamRetryHints":false,"maxBackoffSteps":8},` +
-		`"apikey":{"baseCooldownMs":3000,"useUpstreamRetryHints":true,"maxBackoffSteps":5},` +
-		`"local":{"baseCooldownMs":2000,"useUpstreamRetryHints":false,"maxBackoffSteps":3}},` +
-		`"routeDefaults":{"targetTimeoutMs":0,"firstContentTimeoutMs":0,"fallbackOnContentFilter":false,"fallbackOnContextOverflow":true},` +
-		`"modelLockout":{"maxCooldownMs":6000}}`
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error("API-10", d)
-	}
-	got = string(Explain(v, sources, General))
-	want = `{"modelLockout":{"maxCooldownMs":{"value":6000,"source":"file"}},"exposeRoutingHeaders":{"value":"on","source":"env"},` +
-		`"autoDisableBannedAccounts":{"value":false,"source":"default"},"customBannedSignals":{"value":[],"source":"default"}}`
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error("API-15 OV-25", d)
-	}
+	file := Stored{"modelLockout.maxCooldownMs": json.RawMessage("600000")}
+	v, sources, _ := Resolve(environment("WEIR_EXPOSE_CONNECTION", "1", "WEIR_PROVIDER_BREAKER_LOCAL_COOLDOWN_MS", "7000"), nil, file)
+	t.Run("API-10 sections in their order", func(t *testing.T) {
+		n := parse(t, string(Document(v, Resilience)))
+		var got []string
+		for i := range n.Members {
+			got = append(got, n.Members[i].Name)
+		}
+		want := []string{
+			"connectionCooldown", "providerBreaker", "waitForCooldown", "comboCooldownWait", "streamStallCooldown", "routeDefaults",
+			"providerCooldown", "providerQuotaOverrides", "p2cLatency", "modelLockout", "credentialHealthCheck",
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		section := func(name, want string) {
+			if d := cmp.Diff(want, string(n.Member(name).JSON())); d != "" {
+				t.Error(name, d)
+			}
+		}
+		section("waitForCooldown", `{"enabled":true,"maxRetries":5,"maxRetryWaitSec":90,"budgetMs":300000}`)
+		section("comboCooldownWait", `{"enabled":true,"maxWaitMs":90000,"maxAttempts":5,"budgetMs":300000}`)
+		section("modelLockout", `{"enabled":false,"errorCodes":[403,404,429,502,503,504],"baseCooldownMs":120000,"maxCooldownMs":600000,`+
+			`"maxBackoffSteps":10,"useExponentialBackoff":true}`)
+		local := `{"failureThreshold":2,"degradationThreshold":1,"resetTimeoutMs":15000,` +
+			`"kindThresholds":{"rate_limit":null,"quota_exhausted":null,"transient":null},"immediateOpen":[]}`
+		if got := string(n.Member("providerBreaker").Member("local").JSON()); got != local {
+			t.Error("BRK-6", got)
+		}
+		gate := `{"providerFailureThreshold":2,"providerFailureWindowMs":300000,"providerCooldownMs":7000}`
+		if got := string(n.Member("providerCooldown").Member("profiles").Member("local").JSON()); got != gate {
+			t.Error("PCD-11", got)
+		}
+	})
+	t.Run("API-15 OV-25 the general document explained", func(t *testing.T) {
+		n := parse(t, string(Explain(v, sources, General)))
+		for path, want := range map[string]string{
+			"exposeRoutingHeaders": `{"value":"on","source":"env"}`, "autoDisableBannedAccounts": `{"value":false,"source":"default"}`,
+			"customBannedSignals": `{"value":[],"source":"default"}`, "providerErrorRules": `{"value":{},"source":"default"}`,
+		} {
+			if got := string(n.Member(path).JSON()); got != want {
+				t.Errorf("%s is %s", path, got)
+			}
+		}
+		if got := string(n.Member("modelLockout").Member("maxCooldownMs").JSON()); got != `{"value":600000,"source":"file"}` {
+			t.Error(got)
+		}
+	})
 }
 
 func TestPatch(t *testing.T) {
 	stored := Stored{"autoDisableBannedAccounts": json.RawMessage("true")}
 	t.Run("API-11 merges, null removes, stored stays", func(t *testing.T) {
-		next, faults, err := Patch(stored, parse(t, `{"customBannedSignals":[" over "],"autoDisableBannedAccounts":null}`), General, nil)
+		next, faults, err := Patch(inForce(), stored, parse(t, `{"customBannedSignals":[" over "],"autoDisableBannedAccounts":null}`), General, nil)
 		want := Stored{"customBannedSignals": json.RawMessage(`["over"]`)}
 		if d := cmp.Diff(want, next); d != "" || faults != nil || err != nil {
 			t.Error(d, faults, err)
@@ -231,13 +292,13 @@ func TestPatch(t *testing.T) {
 		}
 	})
 	t.Run("API-11 an empty patch", func(t *testing.T) {
-		_, faults, err := Patch(stored, parse(t, `{}`), Resilience, nil)
+		_, faults, err := Patch(inForce(), stored, parse(t, `{}`), Resilience, nil)
 		if len(faults) != 1 || faults[0].Message != "Must provide resilience settings to update" || err != nil {
 			t.Error(faults, err)
 		}
 	})
 	t.Run("OBJ-16 a field of the file refuses all", func(t *testing.T) {
-		next, faults, err := Patch(stored, parse(t, `{"customBannedSignals":["a"],"modelLockout":{"maxCooldownMs":7000}}`), General,
+		next, faults, err := Patch(inForce(), stored, parse(t, `{"customBannedSignals":["a"],"modelLockout":{"maxCooldownMs":7000}}`), General,
 			Stored{"modelLockout.maxCooldownMs": json.RawMessage("6000")})
 		if next != nil || !errors.Is(err, ErrManagedByFile) || len(faults) != 1 || faults[0].Path != "modelLockout.maxCooldownMs" {
 			t.Error(next, faults, err)
@@ -245,9 +306,9 @@ func TestPatch(t *testing.T) {
 	})
 	t.Run("API-14 API-2 COOL-10 COOL-62 faults", func(t *testing.T) {
 		patch := parse(t, `{"connectionCooldown":{"apikey":{"baseCooldownMs":-1,"useUpstreamRetryHints":"yes","maxBackoffSteps":33},"api_key":{}},"routeDefault":1}`)
-		_, faults, err := Patch(stored, patch, Resilience, nil)
+		_, faults, err := Patch(inForce(), stored, patch, Resilience, nil)
 		patch = parse(t, `{"customBannedSignals":["","`+strings.Repeat("x", 201)+`","ok"],"exposeRoutingHeaders":"maybe","connectionCooldown":{}}`)
-		_, more, err2 := Patch(stored, patch, General, nil)
+		_, more, err2 := Patch(inForce(), stored, patch, General, nil)
 		var got []string
 		for _, f := range append(faults, more...) {
 			got = append(got, f.Path+": "+f.Message)

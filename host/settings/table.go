@@ -17,17 +17,25 @@ const (
 
 // Row is one setting. Everything about it follows from here: parsing, bounds, documents, environment, documentation.
 type Row struct {
-	Path    string   // in the API and the file, connectionCooldown.apikey.baseCooldownMs; empty: environment only
-	Docs    []Doc    // where Path stands
-	Env     []string // variables that seed the default, the first that is set wins (OV-20). WEIR_X is also read as OMNIROUTE_X (OV-12)
-	Default any      // bool, int (also milliseconds), string or []string
-	Follows string   // name of an earlier row whose value is the default in place of Default
-	Min     int64    // of numbers; of texts in a list: characters
+	Path    string        // in the API and the file, connectionCooldown.apikey.baseCooldownMs; empty: environment only
+	Docs    []Doc         // where Path stands
+	Env     []string      // variables that seed the default, the first that is set wins (OV-20). WEIR_X is also read as OMNIROUTE_X (OV-12)
+	Default any           // bool, int (also a time in units), string or []string; with a form of its own what that form sets
+	Unit    time.Duration // of a time; 0: milliseconds
+	Follows string        // name of an earlier row whose value is the default in place of Default
+	Min     int64         // of numbers; of texts in a list: characters
 	Max     int64
 	Words   []string // what a text may be
 	Meaning string
 
-	at func(*Values) any // pointer to the field: *bool, *int, *time.Duration, *string or *[]string
+	at func(*Values) any // pointer to the field: *bool, *int, *time.Duration, *string or *[]string, or what as takes
+	as form              // nil: by the type of Default
+
+	derive   func(*Values) int64 // default that earlier rows decide
+	low      func(*Values) int64 // bound that earlier rows raise; nil: Min
+	high     func(*Values) int64 // bound that earlier rows lower; nil: Max
+	above    string              // earlier row below which a patch may not set this one; low says its number
+	readOnly bool                // shown in the documents, set by the environment alone
 }
 
 // Name is how documentation and sources call the row: its path, else its variable.
@@ -49,31 +57,23 @@ func Table() []Row {
 		cooldownRows("oauth", 5000, false, 8, func(v *Values) *CooldownProfile { return &v.ConnectionCooldown.OAuth }),
 		cooldownRows("apikey", 3000, true, 5, func(v *Values) *CooldownProfile { return &v.ConnectionCooldown.APIKey }),
 		cooldownRows("local", 2000, false, 3, func(v *Values) *CooldownProfile { return &v.ConnectionCooldown.Local }),
+		probeRows(),
+		breakerRows("oauth", "OAUTH", 8, 5, 60_000, func(v *Values) *BreakerProfile { return &v.ProviderBreaker.OAuth }),
+		breakerRows("apikey", "API_KEY", 12, 7, 30_000, func(v *Values) *BreakerProfile { return &v.ProviderBreaker.APIKey }),
+		breakerRows("local", "LOCAL", 2, 0, 15_000, func(v *Values) *BreakerProfile { return &v.ProviderBreaker.Local }),
+		waitRows(),
+		stallRows(),
 		routeRows(),
+		windowRows(),
+		providerRows(),
 		lockoutRows(),
+		credentialRows(),
 		generalRows(),
+		accountRows(),
+		errorRows(),
 		timeoutRows(),
+		environmentRows(),
 	)
-}
-
-// cooldownRows is the profile of one category (COOL-10).
-func cooldownRows(category string, base int, hints bool, steps int, at func(*Values) *CooldownProfile) []Row {
-	path := "connectionCooldown." + category + "."
-	return []Row{
-		{
-			Path: path + "baseCooldownMs", Docs: []Doc{Resilience}, Default: base, Max: day,
-			Meaning: "first cooldown of a failing connection; doubled with each further failure",
-			at:      func(v *Values) any { return &at(v).Base },
-		}, {
-			Path: path + "useUpstreamRetryHints", Docs: []Doc{Resilience}, Default: hints,
-			Meaning: "a time that the upstream names is used in place of the ladder",
-			at:      func(v *Values) any { return &at(v).UseHints },
-		}, {
-			Path: path + "maxBackoffSteps", Docs: []Doc{Resilience}, Default: steps, Max: 32,
-			Meaning: "how often the cooldown is doubled at most",
-			at:      func(v *Values) any { return &at(v).MaxSteps },
-		},
-	}
 }
 
 // routeRows are the options of direct requests and of combos that say nothing else (CMB-26).
@@ -97,15 +97,6 @@ func routeRows() []Row {
 			at:      func(v *Values) any { return &v.RouteDefaults.FallbackOnOverflow },
 		},
 	}
-}
-
-// lockoutRows stands in both documents (API-10, API-15).
-func lockoutRows() []Row {
-	return []Row{{
-		Path: "modelLockout.maxCooldownMs", Docs: []Doc{Resilience, General}, Default: 1_800_000, Min: 5000, Max: 3_600_000,
-		Meaning: "longest cooldown that the ladder reaches without a word from the upstream",
-		at:      func(v *Values) any { return &v.MaxCooldown },
-	}}
 }
 
 func generalRows() []Row {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,15 +13,18 @@ import (
 	"github.com/weirgate/weir/host/document"
 )
 
-// get returns the row's value in v as documents show it: bool, int64, string or []string.
+// get returns the row's value in v as documents show it: bool, int64, string or []string, or as its form says.
 func (r *Row) get(v *Values) any {
+	if r.as != nil {
+		return r.as.get(r.at(v))
+	}
 	switch p := r.at(v).(type) {
 	case *bool:
 		return *p
 	case *int:
 		return int64(*p)
 	case *time.Duration:
-		return p.Milliseconds()
+		return int64(*p / r.unit())
 	case *string:
 		return *p
 	case *[]string:
@@ -31,19 +35,26 @@ func (r *Row) get(v *Values) any {
 
 // set puts x, of a type that parse or the table gives, into v.
 func (r *Row) set(v *Values, x any) {
+	if r.as != nil {
+		r.as.set(r.at(v), x)
+		return
+	}
 	switch p := r.at(v).(type) {
 	case *bool:
 		*p = x.(bool)
 	case *int:
 		*p = int(number(x))
 	case *time.Duration:
-		*p = time.Duration(number(x)) * time.Millisecond
+		*p = time.Duration(number(x)) * r.unit()
 	case *string:
 		*p = x.(string)
 	case *[]string:
 		*p = slices.Clone(x.([]string))
 	}
 }
+
+// unit is that of a row that holds a time.
+func (r *Row) unit() time.Duration { return cmp.Or(r.Unit, time.Millisecond) }
 
 func number(x any) int64 {
 	if i, ok := x.(int); ok {
@@ -54,20 +65,16 @@ func number(x any) int64 {
 
 // parse reads the row's value from a document. Values of the wrong type or out of bounds are faults (API-14).
 func (r *Row) parse(n *document.Node, path string) (any, []document.Fault) {
+	if r.as != nil {
+		return r.as.parse(r, n, path)
+	}
 	switch r.Default.(type) {
 	case bool:
 		var b bool
 		faults := n.DecodeAt(path, &b)
 		return b, faults
 	case int:
-		var i int64
-		if faults := n.DecodeAt(path, &i); faults != nil {
-			return nil, faults
-		}
-		if i < r.Min || i > r.Max {
-			return nil, r.fault(n, path, fmt.Sprintf("must be %d to %d", r.Min, r.Max))
-		}
-		return i, nil
+		return r.parseInt(n, path)
 	case string:
 		var s string
 		if faults := n.DecodeAt(path, &s); faults != nil {
@@ -79,6 +86,17 @@ func (r *Row) parse(n *document.Node, path string) (any, []document.Fault) {
 		return s, nil
 	}
 	return r.parseList(n, path)
+}
+
+func (r *Row) parseInt(n *document.Node, path string) (any, []document.Fault) {
+	var i int64
+	if faults := n.DecodeAt(path, &i); faults != nil {
+		return nil, faults
+	}
+	if i < r.Min || i > r.Max {
+		return nil, r.fault(n, path, fmt.Sprintf("must be %d to %d", r.Min, r.Max))
+	}
+	return i, nil
 }
 
 func (r *Row) parseList(n *document.Node, path string) (any, []document.Fault) {
@@ -103,6 +121,9 @@ func (r *Row) fault(n *document.Node, path, message string) []document.Fault {
 
 // clamp is the stored number that is nearest to an out-of-bounds one; only stored legacy values are treated so (API-14).
 func (r *Row) clamp(n *document.Node) (any, bool) {
+	if f, ok := r.as.(fraction); ok {
+		return f.clamped(r, n)
+	}
 	if _, isNumber := r.Default.(int); !isNumber || n.Kind != document.Number {
 		return nil, false
 	}
@@ -116,15 +137,14 @@ func (r *Row) clamp(n *document.Node) (any, bool) {
 // parseEnv reads the row's value from the text of a variable (OV-13, OV-14).
 func (r *Row) parseEnv(text string) (any, bool) {
 	text = strings.TrimSpace(text)
+	if r.as != nil {
+		return r.as.env(r, text)
+	}
 	switch r.Default.(type) {
 	case bool:
 		return parseBool(text)
 	case int:
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || f != math.Trunc(f) || f < float64(r.Min) || f > float64(r.Max) {
-			return nil, false
-		}
-		return int64(f), true
+		return r.envInt(text)
 	case string:
 		word := strings.ToLower(text)
 		if b, ok := parseBool(text); ok { // the seed's switches were booleans
@@ -133,6 +153,14 @@ func (r *Row) parseEnv(text string) (any, bool) {
 		return word, slices.Contains(r.Words, word)
 	}
 	return nil, false
+}
+
+func (r *Row) envInt(text string) (any, bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || f < float64(r.Min) || f > float64(r.Max) {
+		return nil, false
+	}
+	return int64(f), true
 }
 
 func parseBool(text string) (any, bool) {

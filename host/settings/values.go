@@ -1,12 +1,15 @@
 package settings
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Values is the resolved set of settings in force: immutable, part of a catalog snapshot. Every field is read by somebody
 // and has its row in the table.
 type Values struct {
 	ConnectionCooldown   Cooldown
-	MaxCooldown          time.Duration // modelLockout.maxCooldownMs: caps a scaled cooldown (COOL-12)
+	MaxCooldown          time.Duration // the same as ModelLockout.Max: caps a scaled cooldown (COOL-12)
 	RouteDefaults        RouteDefaults
 	ExposeRoutingHeaders string        // auto, on, off (OBS-5)
 	FetchTimeout         time.Duration // STM-1: to the response headers
@@ -18,16 +21,25 @@ type Values struct {
 	CompatHeaders        bool          // OV-11
 	AutoDisableBanned    bool          // COOL-63
 	CustomBannedSignals  []string      // COOL-62
-}
 
-// Cooldown is connectionCooldown (COOL-10).
-type Cooldown struct{ OAuth, APIKey, Local CooldownProfile }
-
-// CooldownProfile is the ladder of one category.
-type CooldownProfile struct {
-	Base     time.Duration
-	MaxSteps int
-	UseHints bool
+	ProviderBreaker         ProviderBreaker
+	ProviderCooldown        ProviderCooldown
+	CooldownProbe           CooldownProbe
+	ModelLockout            ModelLockout
+	WaitForCooldown         WaitForCooldown
+	ComboCooldownWait       ComboCooldownWait
+	P2CLatencyWeight        float64                  // SEL-11; 0: off
+	ProviderQuotaOverrides  map[string]QuotaOverride // by provider in lower case (API-13, COOL-20)
+	RotationRateLimitReset  time.Duration            // COOL-20 level 4; 0: unset
+	FallbackStrategy        string                   // SEL-3: account strategy where no provider has its own
+	ProviderStrategies      map[string]string        // SEL-3: account strategy by provider in lower case
+	StickyRoundRobinLimit   int                      // SEL-4
+	StreamStallCooldown     bool                     // COOL-32
+	CredentialCheckInterval time.Duration            // COOL-59, OTH-43; 0: no recheck
+	ErrorRecord             ErrorRecord
+	ProviderErrorRules      json.RawMessage // RUL-30; an object
+	ProviderErrorDefaults   json.RawMessage // RUL-40; an object
+	ExecutionMaxWait        time.Duration   // BRK-32: longest time that a probe holds its allowance
 }
 
 // RouteDefaults are the per-route options for routes that are silent (CMB-26). 0 means the fallback that CMB-26 names.
