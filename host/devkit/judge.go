@@ -101,28 +101,21 @@ func (c *Court) verdict(ctx context.Context, r *rules.Reply) wire.Verdict {
 	rules.Read(r)
 	set := c.runtime.Acquire()
 	defer set.Release()
-	judge := set.Judge(&catalog.Provider{ID: r.Provider})
-	if r.Facts.HasBody {
-		if re, ok := judge.Restate(ctx, r); ok && !re.Keep {
-			r.Status, r.Restated = re.Status, strings.TrimSuffix(re.Plugin+"/"+re.Rule, "/")
-		}
+	said := dispatch.Rule(ctx, set.Judge(&catalog.Provider{ID: r.Provider}), nil, r)
+	if re := said.Restated; re != nil {
+		r.Restated = strings.TrimSuffix(re.Plugin+"/"+re.Rule, "/")
 	}
-	if r.Source != wire.SourceTransport {
-		r.Status = rules.HostStatus(r)
-	}
-	v, ok := judge.Classify(ctx, r)
+	v := said.Verdict
 	switch {
-	case ok:
-	case good(r.Status) && r.Source == wire.SourceHTTP:
+	case !said.ByHost || !good(r.Status):
+	case r.Source == wire.SourceHTTP:
 		return wire.Verdict{Reason: wire.NoReason, Scope: wire.ScopeNone}
-	case good(r.Status): // a stream that broke without a word
+	default: // a stream that broke without a word
 		r.Source = wire.SourceTransport
 		v = rules.ByStatus(r)
-	default:
-		v = rules.ByStatus(r)
 	}
-	if v.RetryAfter == 0 && r.Hint.OK && !v.Terminal {
-		v.RetryAfter, v.Hinted, v.HintSource = r.Hint.Wait, r.Hint.Wait > 0, r.Hint.Source
+	if v.Terminal && said.ByTheHint { // of no use to who waits for a person
+		v.RetryAfter, v.Hinted, v.HintSource = 0, false, ""
 	}
 	return v
 }

@@ -36,39 +36,17 @@ func (a *attempt) judge(ctx context.Context, reply *rules.Reply, fault resilienc
 	return a.r.decide(a, v, facts)
 }
 
-// meaning restates, then classifies; without an opinion the host decides by status (CLS-13).
+// meaning says what a failed reply means, and what of it may reach the client.
 func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict, replyFacts) {
 	a.describe(reply)
-	judge := a.r.plugins.Judge(a.target.Provider)
-	facts := replyFacts{code: a.code, kind: a.kind}
-	var rejected *wire.Restatement
-	if reply.Facts.HasBody { // RST-10
-		if re, ok := judge.Restate(ctx, reply); ok && re.Rejected {
-			rejected = &re
-		} else if ok && !re.Keep {
-			a.restated(reply, re)
-			if re.Code != "" {
-				facts.code = re.Code
-			}
-			facts.clientWait = re.RetryAfter
+	said := Rule(ctx, a.r.plugins.Judge(a.target.Provider), a.r.c.Catalog.Settings.CustomBannedSignals, reply)
+	facts, v := replyFacts{code: a.code, kind: a.kind}, said.Verdict
+	if re := said.Restated; re != nil {
+		a.restated(reply)
+		if re.Code != "" {
+			facts.code = re.Code
 		}
-	}
-	if reply.Source != wire.SourceTransport {
-		reply.Status = rules.HostStatus(reply) // 520 and 524; what was restated stays (RST-10)
-	}
-	v, ok := customBan(reply, a.r.c.Catalog.Settings.CustomBannedSignals)
-	switch {
-	case ok:
-	case rejected != nil:
-		v, ok = wire.Rejection(rejected.Plugin, rejected.Rule, rejected.Digest), true
-	default:
-		v, ok = judge.Classify(ctx, reply)
-	}
-	if !ok {
-		v = rules.ByStatus(reply)
-	}
-	if v.RetryAfter == 0 && reply.Hint.OK {
-		v.RetryAfter, v.Hinted, v.HintSource = reply.Hint.Wait, reply.Hint.Wait > 0, reply.Hint.Source
+		facts.clientWait = re.RetryAfter
 	}
 	facts.status, facts.original, facts.message = rules.HostStatus(reply), reply.Original, reply.Facts.Message
 	facts.body, facts.dialect = reply.Body, a.prep.Dialect
@@ -122,11 +100,7 @@ func (a *attempt) cleaned(body []byte) []byte {
 	return body
 }
 
-func (a *attempt) restated(reply *rules.Reply, re wire.Restatement) {
-	reply.Status, reply.Restated = re.Status, re.Rule
-	if reply.Restated == "" {
-		reply.Restated = re.Plugin
-	}
+func (a *attempt) restated(reply *rules.Reply) {
 	a.r.t.Restated = fmt.Sprintf("%s;from=%d", reply.Restated, reply.Original)
 	a.r.d.Meter.Restated(reply.Restated)
 }

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -235,15 +234,8 @@ func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply 
 
 // streamReply is a failure that stands in an event, with the status that the payload states (STM-50).
 func (a *attempt) streamReply(payload []byte) *rules.Reply {
-	var d struct {
-		Error json.RawMessage `json:"error"`
-	}
-	raw := json.RawMessage(payload)
-	if json.Unmarshal(payload, &d) == nil && present(d.Error) {
-		raw = d.Error
-	}
 	return &rules.Reply{
-		Source: wire.SourceStream, Status: payloadStatus(raw), Original: a.resp.StatusCode,
+		Source: wire.SourceStream, Status: EventStatus(payload), Original: a.resp.StatusCode,
 		Header: a.resp.Header, Body: payload[:min(len(payload), rules.MaxText)], BodyBytes: len(payload),
 	}
 }
