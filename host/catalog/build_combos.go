@@ -25,8 +25,14 @@ func StrategyNames() []string {
 	}
 }
 
-// implemented lists the strategies that this version has; the others are taken for priority with a warning.
-var implemented = []string{Priority}
+// implemented lists the strategies that this version has. The others are refused when a combo is saved, and taken for priority
+// with a warning where they stand already (STR-6).
+var implemented = []string{
+	Priority, "weighted", "round-robin", "fill-first", "p2c", "random", "least-used", "strict-random", "lkgp",
+}
+
+// ImplementedStrategies lists the names of STR-30 that this version has.
+func ImplementedStrategies() []string { return slices.Clone(implemented) }
 
 // combos reads all of them first, since one may refer to another, then expands each.
 func (b *builder) combos() {
@@ -96,9 +102,6 @@ func (b *builder) combo(it *item[ComboInput]) *Combo {
 		c.Targets = append(c.Targets, comboTarget(it, fmt.Sprintf("%s[%d]", field, i), &targets[i]))
 	}
 	c.Config = comboConfig(it, &o.Config)
-	if n, wait := c.Config.MaxRetries, c.Config.RetryDelay; n != nil && *n > 0 || n == nil && wait != nil && *wait > 0 { // CMB-13
-		b.warn("combo %q: max_retries and retry_delay have no effect yet: a failed connection is not tried again within one request", c.Name)
-	}
 	return c
 }
 
@@ -118,6 +121,8 @@ func (b *builder) strategy(it *item[ComboInput], c *Combo) {
 	switch known := StrategyNames(); {
 	case slices.Contains(implemented, c.Strategy):
 		return
+	case slices.Contains(known, c.Strategy) && it.Saving:
+		it.fault("strategy", "%q is a strategy that this version does not have yet; it has %s", c.Strategy, strings.Join(implemented, ", "))
 	case slices.Contains(known, c.Strategy):
 		b.warn("combo %q: strategy %s is not implemented yet and is treated as priority", c.Name, c.Strategy)
 	case it.owner().lenient:
@@ -183,7 +188,36 @@ func comboConfig(it *item[ComboInput], o *ComboConfigInput) ComboConfig {
 		FallbackOnFilter:    o.FallbackOnFilter,
 		FallbackOnOverflow:  o.FallbackOnOverflow,
 		MaxDepth:            whole("maxComboDepth", o.MaxDepth, 1, 10),
+		CooldownWait:        o.CooldownWait,
+		MaxSetRetries:       whole("maxSetRetries", o.MaxSetRetries, 0, 10),
+		SetRetryDelay:       span("setRetryDelayMs", o.SetRetryDelay, 60_000),
+		Hedging:             o.Hedging,
+		HedgeDelay:          span("hedgeDelayMs", o.HedgeDelay, 60_000),
+		PredictiveTTFT:      span("predictiveTtftMs", o.PredictiveTTFT, 300_000),
+		StickyWeighted:      whole("stickyWeightedLimit", o.StickyWeighted, 1, 1000),
+		StickyRoundRobin:    whole("stickyRoundRobinLimit", o.StickyRoundRobin, 1, 1000),
+		Context:             contextRequirements(it, o.Context),
 	}
+}
+
+// contextRequirements checks what a combo wants of its models' windows (CMB-5).
+func contextRequirements(it *item[ComboInput], o *ContextInput) (c ContextRequirements) {
+	if o == nil {
+		return c
+	}
+	set(&c.MinWindow, o.MinWindow)
+	set(&c.PreferLarge, o.PreferLarge)
+	if c.MinWindow < 0 || c.MinWindow > 10_000_000 {
+		it.fault("config.contextRequirements.minContextWindow", "must be 0 to 10000000")
+	}
+	switch o.Mode {
+	case "strict":
+		c.Strict = true
+	case "", "lenient":
+	default:
+		it.fault("config.contextRequirements.contextFilterMode", "must be lenient or strict")
+	}
+	return c
 }
 
 // checkReferences looks at what the targets of one combo name. What is wrong in a combo that was stored earlier drops only

@@ -149,6 +149,14 @@ func TestComboFaults(t *testing.T) { // CMB-1, CMB-8, CMB-13, CMB-16, CMB-26
 		"retries":           {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{MaxRetries: p(11)}}, "config.max_retries: must be 0 to 10"},
 		"retry delay":       {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{RetryDelay: p(Millis(60_001))}}, "config.retry_delay: must be 0 to 1m0s"},
 		"fallback delay":    {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{FallbackDelay: p(Millis(-1))}}, "config.fallback_delay: must be 0 to 1m0s"},
+		"set retries":       {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{MaxSetRetries: p(11)}}, "config.max_set_retries: must be 0 to 10"},
+		"set retry delay":   {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{SetRetryDelay: p(Millis(60_001))}}, "config.set_retry_delay: must be 0 to 1m0s"},
+		"hedge delay":       {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{HedgeDelay: p(Millis(60_001))}}, "config.hedge_delay: must be 0 to 1m0s"},
+		"predictive":        {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{PredictiveTTFT: p(Millis(300_001))}}, "config.predictive_ttft: must be 0 to 5m0s"},
+		"sticky weighted":   {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{StickyWeighted: p(0)}}, "config.sticky_weighted_limit: must be 1 to 1000"},
+		"sticky rotation":   {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{StickyRoundRobin: p(1001)}}, "config.sticky_round_robin_limit: must be 1 to 1000"},
+		"context window":    {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{Context: &ContextInput{MinWindow: p(10_000_001)}}}, "config.context_requirements.min_context_window: must be 0 to 10000000"},
+		"context mode":      {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{Context: &ContextInput{Mode: "maybe"}}}, "config.context_requirements.context_filter_mode: must be lenient or strict"},
 		"first content":     {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{FirstContentTimeout: p(Millis(600_001))}}, "config.first_content_timeout: must be 0 to 10m0s"},
 		"depth":             {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{MaxDepth: p(0)}}, "config.max_combo_depth: must be 1 to 10"},
 		"unknown reference": {ComboInput{Name: "a", Targets: to(">b")}, `targets[0].combo_name: there is no combo "b"; did you mean a?`},
@@ -165,27 +173,48 @@ func TestStrategyNames(t *testing.T) { // STR-30
 	if n := len(StrategyNames()); n != 20 {
 		t.Errorf("there are %d names", n)
 	}
-	s := combosOf(t, ComboInput{Name: "c", Strategy: "p2c", Targets: to("openai/gpt-5")})
-	if route(t, s, "c").Strategy != Priority || !warned(s, "strategy p2c is not implemented yet and is treated as priority") || s.Combo("c").Strategy != "p2c" {
-		t.Errorf("%q", s.Warnings)
+	t.Run("STR-6 one that is not built yet is priority where it stands, with a warning", func(t *testing.T) {
+		s := combosOf(t, ComboInput{Name: "c", Strategy: "auto", Targets: to("openai/gpt-5")})
+		if route(t, s, "c").Strategy != Priority || !warned(s, "strategy auto is not implemented yet and is treated as priority") || s.Combo("c").Strategy != "auto" {
+			t.Errorf("%q", s.Warnings)
+		}
+	})
+	t.Run("STR-6 one that is not built yet is refused when it is saved", func(t *testing.T) {
+		in := Entry[ComboInput]{Object: ComboInput{Name: "c", Strategy: "fusion", Targets: to("openai/gpt-5")}, Saving: true}
+		got := faultsOf(Sources{Stored: &Input{Connections: of(account("o1", "openai")), Combos: []Entry[ComboInput]{in}}})
+		if len(got) != 1 || !strings.Contains(got[0], `"fusion" is a strategy that this version does not have yet; it has priority, weighted`) {
+			t.Error(got)
+		}
+	})
+	for _, name := range ImplementedStrategies() {
+		s := combosOf(t, ComboInput{Name: "c", Strategy: name, Targets: to("openai/gpt-5")})
+		if route(t, s, "c").Strategy != name || warned(s, "strategy") {
+			t.Errorf("%s: %q", name, s.Warnings)
+		}
 	}
 }
 
-// CMB-13: retries within one request are not made yet, and whoever asks for them is told.
-func TestRetriesHaveNoEffectYet(t *testing.T) {
-	for _, c := range []struct {
-		config ComboConfigInput
-		told   bool
-	}{
-		{ComboConfigInput{MaxRetries: p(1)}, true},
-		{ComboConfigInput{RetryDelay: p(Millis(100))}, true},
-		{ComboConfigInput{MaxRetries: p(0), RetryDelay: p(Millis(100))}, false},
-		{ComboConfigInput{MaxRetries: p(0)}, false},
-		{ComboConfigInput{}, false},
+// STR-2: what a strategy remembers is about one form of the combo.
+func TestMark(t *testing.T) {
+	mark := func(c ComboInput) uint64 {
+		c.Name = "c"
+		return route(t, combosOf(t, c), "c").Mark
+	}
+	base := ComboInput{Targets: to("openai/gpt-5", "groq/shared")}
+	seen := map[uint64]string{mark(base): "base"}
+	if mark(base) != mark(base) {
+		t.Error("the same combo has two marks")
+	}
+	for what, c := range map[string]ComboInput{
+		"strategy": {Strategy: "weighted", Targets: base.Targets},
+		"targets":  {Targets: to("groq/shared", "openai/gpt-5")},
+		"weight":   {Targets: []TargetInput{{Model: "openai/gpt-5", Weight: p(2.0)}, {Model: "groq/shared"}}},
+		"config":   {Targets: base.Targets, Config: ComboConfigInput{StickyRoundRobin: p(2)}},
 	} {
-		s := combosOf(t, ComboInput{Name: "c", Targets: to("openai/gpt-5"), Config: c.config})
-		if warned(s, "max_retries and retry_delay have no effect yet") != c.told {
-			t.Errorf("%+v: %q", c, s.Warnings)
+		if m := mark(c); seen[m] != "" {
+			t.Errorf("a change of its %s has the mark of %s", what, seen[m])
+		} else {
+			seen[m] = what
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 )
@@ -28,7 +30,24 @@ func (x *expansion) route(c *Combo) *Route {
 	if !slices.Contains(implemented, strategy) {
 		strategy = Priority // STR-6; there is a warning already
 	}
-	return &Route{Kind: KindCombo, Name: c.Name, Strategy: strategy, Config: c.Config, Targets: x.targets, Notes: x.notes}
+	r := &Route{Kind: KindCombo, Name: c.Name, Strategy: strategy, Config: c.Config, Targets: x.targets, Notes: x.notes}
+	r.Mark = mark(r)
+	return r
+}
+
+// mark sums up what of a route its strategy's memory is about, so that a change of it begins with an empty one (STR-2).
+func mark(r *Route) uint64 {
+	h := fnv.New64a()
+	config, err := json.Marshal(r.Config)
+	if err != nil { // plain numbers and texts always encode
+		config = nil
+	}
+	fmt.Fprintf(h, "%s %s\n", r.Strategy, config)
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		fmt.Fprintf(h, "%q %v %q\n", t.Key, t.Weight, t.Allowed)
+	}
+	return h.Sum64()
 }
 
 func (x *expansion) note(format string, args ...any) {

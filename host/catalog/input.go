@@ -125,7 +125,7 @@ type TargetInput struct {
 	Allowed      []string `json:"allowedConnectionIds,omitempty" file:"allowed_connection_ids"`
 }
 
-// ComboConfigInput holds the options of one route (CMB-3, CMB-13, CMB-15, CMB-16, CMB-26).
+// ComboConfigInput holds the options of one route (CMB-3, CMB-5, CMB-11, CMB-13, CMB-15, CMB-16, CMB-26, CMB-47, STR-11, STR-12).
 type ComboConfigInput struct {
 	MaxRetries          *int    `json:"maxRetries,omitempty" file:"max_retries"`
 	RetryDelay          *Millis `json:"retryDelayMs,omitempty" file:"retry_delay"`
@@ -136,6 +136,23 @@ type ComboConfigInput struct {
 	FallbackOnFilter    *bool   `json:"fallbackOnContentFilter,omitempty" file:"fallback_on_content_filter"`
 	FallbackOnOverflow  *bool   `json:"fallbackOnContextOverflow,omitempty" file:"fallback_on_context_overflow"`
 	MaxDepth            *int    `json:"maxComboDepth,omitempty" file:"max_combo_depth"`
+	CooldownWait        *bool   `json:"comboCooldownWaitEnabled,omitempty" file:"combo_cooldown_wait_enabled"`
+	MaxSetRetries       *int    `json:"maxSetRetries,omitempty" file:"max_set_retries"`
+	SetRetryDelay       *Millis `json:"setRetryDelayMs,omitempty" file:"set_retry_delay"`
+	Hedging             *bool   `json:"hedging,omitempty" file:"hedging"`
+	HedgeDelay          *Millis `json:"hedgeDelayMs,omitempty" file:"hedge_delay"`
+	PredictiveTTFT      *Millis `json:"predictiveTtftMs,omitempty" file:"predictive_ttft"`
+	StickyWeighted      *int    `json:"stickyWeightedLimit,omitempty" file:"sticky_weighted_limit"`
+	StickyRoundRobin    *int    `json:"stickyRoundRobinLimit,omitempty" file:"sticky_round_robin_limit"`
+
+	Context *ContextInput `json:"contextRequirements,omitempty" file:"context_requirements"`
+}
+
+// ContextInput says what a route wants of its models' context windows (CMB-5).
+type ContextInput struct {
+	MinWindow   *int   `json:"minContextWindow,omitempty" file:"min_context_window"`
+	PreferLarge *bool  `json:"preferLargeContext,omitempty" file:"prefer_large_context"`
+	Mode        string `json:"contextFilterMode,omitempty" file:"context_filter_mode"` // lenient (default), strict
 }
 
 // AliasInput gives a model or combo a second name (OBJ-13).

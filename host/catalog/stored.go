@@ -168,11 +168,34 @@ func DecodeKey(doc store.Document) (Entry[KeyInput], error) {
 // EncodeCombo makes the document of a combo.
 func EncodeCombo(c ComboInput) ([]byte, error) { return json.Marshal(c) }
 
-// DecodeCombo reads the document of a combo.
+// DecodeCombo reads the document of a combo. A comboCooldownWaitEnabled that is no boolean is ignored (CMB-47).
 func DecodeCombo(doc store.Document) (Entry[ComboInput], error) {
 	e, err := decode[ComboInput](doc)
+	if err != nil {
+		if mended, ok := withoutOddWait(doc.Data); ok {
+			doc.Data = mended
+			e, err = decode[ComboInput](doc)
+		}
+	}
 	e.Object.Name = doc.ID
 	return e, err
+}
+
+// withoutOddWait takes a comboCooldownWaitEnabled of another type out of a combo's document.
+func withoutOddWait(data []byte) ([]byte, bool) {
+	const name = "comboCooldownWaitEnabled"
+	var combo, config map[string]json.RawMessage
+	var flag bool
+	if json.Unmarshal(data, &combo) != nil || json.Unmarshal(combo["config"], &config) != nil ||
+		config[name] == nil || json.Unmarshal(config[name], &flag) == nil {
+		return nil, false
+	}
+	delete(config, name)
+	var err error
+	if combo["config"], err = json.Marshal(config); err == nil {
+		data, err = json.Marshal(combo)
+	}
+	return data, err == nil
 }
 
 // EncodeProvider makes the document of an operator's own provider.

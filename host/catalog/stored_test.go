@@ -151,3 +151,17 @@ func TestLoadStored(t *testing.T) {
 		t.Error("a warning holds a secret")
 	}
 }
+
+// CMB-47: a stored switch of another type is ignored; the rest of the combo stays.
+func TestOddWaitIsIgnored(t *testing.T) {
+	for text, want := range map[string]*bool{`"no"`: nil, `null`: nil, `0`: nil, `false`: p(false), `true`: p(true)} {
+		e, err := DecodeCombo(store.Document{ID: "c", Data: []byte(`{"strategy":"weighted","config":{"comboCooldownWaitEnabled":` + text + `,"maxRetries":3}}`)})
+		got := e.Object.Config.CooldownWait
+		if err != nil || e.Object.Strategy != "weighted" || *e.Object.Config.MaxRetries != 3 || (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%s: %v %+v", text, err, e.Object)
+		}
+	}
+	if _, err := DecodeCombo(store.Document{ID: "c", Data: []byte(`{"strategy":7}`)}); err == nil {
+		t.Error("another fault is swallowed")
+	}
+}

@@ -136,7 +136,8 @@ type ComboTarget struct {
 	Allowed    []string // allowedConnectionIds
 }
 
-// ComboConfig holds the route options of a combo that exist by now; nil means the default (CMB-13, CMB-15, CMB-16, CMB-26).
+// ComboConfig holds the route options of a combo that exist by now; nil means the default, which the settings may give
+// (CMB-7, CMB-13, CMB-15, CMB-16, CMB-26).
 type ComboConfig struct {
 	MaxRetries          *int
 	RetryDelay          *time.Duration
@@ -147,6 +148,22 @@ type ComboConfig struct {
 	FallbackOnFilter    *bool
 	FallbackOnOverflow  *bool
 	MaxDepth            *int
+	CooldownWait        *bool          // false turns waiting off (CMB-47)
+	MaxSetRetries       *int           // CMB-16
+	SetRetryDelay       *time.Duration // CMB-16
+	Hedging             *bool          // CMB-16
+	HedgeDelay          *time.Duration // CMB-16
+	PredictiveTTFT      *time.Duration // CMB-11; 0: off
+	StickyWeighted      *int           // STR-11
+	StickyRoundRobin    *int           // STR-12
+	Context             ContextRequirements
+}
+
+// ContextRequirements is what a combo wants of its models' context windows (CMB-5).
+type ContextRequirements struct {
+	MinWindow   int // tokens; 0: any
+	PreferLarge bool
+	Strict      bool // too small ones are left out, in place of being tried last
 }
 
 // Key is one API key of a client of the gateway (OBJ-14). The text is never kept.
@@ -179,6 +196,7 @@ type Route struct {
 	Config   ComboConfig
 	Targets  []RouteTarget // expanded, in configured order
 	Notes    []string      // cut cycles and the like (CMB-3)
+	Mark     uint64        // of a combo: differs when its strategy, targets or options do (STR-2)
 }
 
 // RouteTarget is one expanded target of a route.

@@ -238,5 +238,14 @@ func shownConfig(c catalog.ComboConfig) (v catalog.ComboConfigInput) {
 	v.RetryDelay, v.FallbackDelay = millis(c.RetryDelay), millis(c.FallbackDelay)
 	v.TargetTimeout, v.ComboTimeout = millis(c.TargetTimeout), millis(c.ComboTimeout)
 	v.FirstContentTimeout = millis(c.FirstContentTimeout)
+	v.CooldownWait, v.Hedging, v.MaxSetRetries = c.CooldownWait, c.Hedging, c.MaxSetRetries
+	v.SetRetryDelay, v.HedgeDelay, v.PredictiveTTFT = millis(c.SetRetryDelay), millis(c.HedgeDelay), millis(c.PredictiveTTFT)
+	v.StickyWeighted, v.StickyRoundRobin = c.StickyWeighted, c.StickyRoundRobin
+	if x := c.Context; x != (catalog.ContextRequirements{}) {
+		v.Context = &catalog.ContextInput{MinWindow: &x.MinWindow, PreferLarge: &x.PreferLarge, Mode: "lenient"}
+		if x.Strict {
+			v.Context.Mode = "strict"
+		}
+	}
 	return v
 }
