@@ -35,7 +35,7 @@ func (v *verdict) complete(r *Reply, s said) wire.Verdict {
 		SetStatus: v.setStatus, Cooldown: v.cooldown, Exact: v.exact, RequestScoped: v.requestScoped, Message: v.message,
 		Confidence: v.confidence}
 	if v.breaker != nil {
-		out.Breaker = *v.breaker
+		out.Breaker, out.SkipBreaker = *v.breaker, !*v.breaker
 	} else {
 		out.Breaker = wire.DefaultBreaker(v.scope, HostStatus(r))
 	}

@@ -25,6 +25,7 @@ type Verdict struct {
 	Scope         Scope
 	Fallback      bool
 	Breaker       bool          // count_for_breaker
+	SkipBreaker   bool          // the rule or hook itself said count_for_breaker: false (BRK-11)
 	Terminal      bool          // only with scope connection
 	SetStatus     TerminalState // with Terminal
 	RetryAfter    time.Duration // what the answer said; 0: nothing
