@@ -16,7 +16,11 @@ var ErrManagedByFile = errors.New("managed_by_file")
 
 // Document returns one document with every field, in the order of the table (API-10, API-15).
 func Document(v *Values, which Doc) []byte {
-	return nested(which, func(r *Row) any { return r.get(v) })
+	root := nested(which, func(r *Row) any { return r.get(v) })
+	if which == Resilience {
+		root.Members = append(root.Members, document.Member{Name: "legacy", Value: legacy(v)})
+	}
+	return root.JSON()
 }
 
 // Explain is Document with {value, source} in place of each value (OV-25).
@@ -25,10 +29,10 @@ func Explain(v *Values, sources Sources, which Doc) []byte {
 		Value  any    `json:"value"`
 		Source Source `json:"source"`
 	}
-	return nested(which, func(r *Row) any { return explained{r.get(v), sources[r.Name()]} })
+	return nested(which, func(r *Row) any { return explained{r.get(v), sources[r.Name()]} }).JSON()
 }
 
-func nested(which Doc, value func(*Row) any) []byte {
+func nested(which Doc, value func(*Row) any) *document.Node {
 	root := &document.Node{Kind: document.Map}
 	table := Table()
 	for i := range table {
@@ -43,7 +47,7 @@ func nested(which Doc, value func(*Row) any) []byte {
 		leaf, _ := document.ParseJSON("", b)
 		put(root, strings.Split(r.Path, "."), leaf)
 	}
-	return root.JSON()
+	return root
 }
 
 func put(n *document.Node, path []string, leaf *document.Node) {
@@ -151,7 +155,7 @@ func (f *flattener) elsewhere(name string) Doc {
 // fields. Other faults come without an error; an empty patch is one of them (API-11). now are the values in force, for the
 // bounds that one field sets to another.
 func Patch(now *Values, stored Stored, patch *document.Node, which Doc, file Stored) (Stored, []document.Fault, error) {
-	given, faults := Read(patch, which, "")
+	given, faults := readPatch(patch, which)
 	if len(faults) > 0 {
 		return nil, faults, nil
 	}

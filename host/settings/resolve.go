@@ -82,7 +82,7 @@ func (r *Row) within(v *Values, x any, source Source, warn func(string, ...any))
 	if r.high != nil {
 		now = min(now, r.high(v))
 	}
-	if now != was && source != FromDefault {
+	if now != was && source != FromDefault && r.above != "" { // the others are lowered and raised without a word (BRK-5, LOCK-10)
 		warn("%s is %d, which does not fit the other settings; %d is used", r.Name(), was, now)
 	}
 	return now

@@ -239,7 +239,7 @@ func TestDocuments(t *testing.T) {
 		}
 		want := []string{
 			"connectionCooldown", "providerBreaker", "waitForCooldown", "comboCooldownWait", "streamStallCooldown", "routeDefaults",
-			"providerCooldown", "providerQuotaOverrides", "p2cLatency", "modelLockout", "credentialHealthCheck",
+			"providerCooldown", "providerQuotaOverrides", "p2cLatency", "modelLockout", "credentialHealthCheck", "legacy",
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
