@@ -32,6 +32,7 @@ type Request struct {
 	ParallelOff bool // no two calls in one turn
 
 	MaxOutput   *int64
+	LimitName   string // the member that gave MaxOutput, where a dialect has two
 	Temperature Number
 	TopP        Number
 	TopK        Number

@@ -1,0 +1,19 @@
+// Package translate owns the dialects of generation and the way from one to another, through one neutral form: requests, whole
+// answers and streams (TR-1 to TR-31). It does no I/O and knows no provider.
+package translate
+
+import (
+	"github.com/weirgate/weir/host/translate/chat"
+	"github.com/weirgate/weir/host/translate/neutral"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// Codec returns the reader and writer of a dialect; false: there is none, as for raw endpoints.
+func Codec(d wire.Dialect) (neutral.Codec, bool) {
+	switch d {
+	case wire.OpenAIChat:
+		return chat.Codec(), true
+	default:
+		return neutral.Codec{}, false
+	}
+}
