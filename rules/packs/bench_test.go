@@ -18,7 +18,7 @@ const allWords = "expired five gone; month of hours; reached in tokens (x) ; rev
 func BenchmarkJudge(b *testing.B) {
 	set := compile(load(b))
 	for _, c := range failures() {
-		a := answer{Provider: c.provider, Auth: wire.AuthAPIKey, Model: "m", Status: 429, Body: c.body, Now: answers(b)[0].Now}
+		a := answer{Provider: c.provider, Auth: wire.AuthAPIKey, Model: "m", Status: 429, Body: c.body, Now: answers(b, "upstream-errors.jsonl")[0].Now}
 		b.Run(c.name+"/read", func(b *testing.B) {
 			b.ReportAllocs()
 			for r := a.reply(); b.Loop(); {

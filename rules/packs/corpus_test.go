@@ -35,9 +35,9 @@ type answer struct {
 	} `json:"expect"`
 }
 
-func answers(t testing.TB) []answer {
+func answers(t testing.TB, file string) []answer {
 	t.Helper()
-	f, err := os.Open("testdata/upstream-errors.jsonl")
+	f, err := os.Open("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ var notYet = map[string]string{
 func TestCorpus(t *testing.T) {
 	set := compile(load(t))
 	right := map[string]int{}
-	all := answers(t)
+	all := answers(t, "upstream-errors.jsonl")
 	for _, a := range all {
 		t.Run("CLS-2/"+a.ID, func(t *testing.T) {
 			got := judge(set, a.reply())

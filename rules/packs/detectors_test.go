@@ -156,7 +156,7 @@ func TestBanBeforeProviderRules(t *testing.T) {
 // "Bad input" of 09-restatement-classification.md: any bytes get a verdict.
 func FuzzJudge(f *testing.F) {
 	set := compile(load(f))
-	for _, a := range answers(f) {
+	for _, a := range answers(f, "upstream-errors.jsonl") {
 		f.Add(a.Provider, a.Status, a.Stream, a.Body)
 	}
 	f.Fuzz(func(t *testing.T, provider string, status int, stream bool, body string) {
