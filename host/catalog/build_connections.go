@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/weirgate/weir/host/document"
@@ -282,6 +283,27 @@ func data(it *item[ConnectionInput], c *Connection) {
 		}
 	}
 	c.DisableCooling = string(it.Object.ProviderSpecificData["disableCooling"]) == "true"
+	c.RateLimitReset = rateLimitReset(it)
+}
+
+// rateLimitReset reads how long a rate-limited connection is to rest (COOL-20). It has the bounds of the provider's own
+// (COOL-22).
+func rateLimitReset(it *item[ConnectionInput]) time.Duration {
+	var overrides struct {
+		Seconds *int64 `json:"rateLimitResetSeconds"`
+	}
+	raw, given := it.Object.ProviderSpecificData["rotationOverrides"]
+	if !given {
+		return 0
+	}
+	if err := json.Unmarshal(raw, &overrides); err != nil || overrides.Seconds != nil && (*overrides.Seconds < 0 || *overrides.Seconds > 21600) {
+		it.fault("providerSpecificData.rotationOverrides", "rateLimitResetSeconds must be a whole number from 1 to 21600; 0 or null unsets it")
+		return 0
+	}
+	if overrides.Seconds == nil {
+		return 0
+	}
+	return time.Duration(*overrides.Seconds) * time.Second
 }
 
 // credentialRevision goes on from the snapshot in force: one above it when secrets, data or address differ, so that cached

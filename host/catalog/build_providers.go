@@ -60,6 +60,7 @@ func (b *builder) describe(unique map[string]*Provider, d *Described, w *wire.Pr
 		ID: w.ID, Name: orText(w.Name, w.ID), Category: Category(w.Category), Auth: w.Auth,
 		BaseURL: strings.TrimRight(w.BaseURL, "/"), Dialects: maps.Clone(w.Dialects), Aliases: slices.Clone(w.Aliases),
 		Models: slices.Clone(w.Models), Passthrough: len(w.Models) == 0, PerModel: w.PerModelQuota,
+		Families:   families(w.QuotaFamilies),
 		Compatible: generic(w.ID), Executor: d.Plugin, Plugin: d.Plugin, Docs: w.Docs, KeyEnv: slices.Clone(w.KeyEnv),
 		Meta: Meta{Revision: 1, ManagedBy: ByPlugin},
 	}

@@ -69,6 +69,7 @@ type Provider struct {
 	Models       []wire.Model
 	Passthrough  bool              // any model name is passed through
 	PerModel     bool              // per-model quota (LOCK-12)
+	Families     []QuotaFamily     // models that share a quota, see Family
 	Headers      map[string]string // the operator's own, added to each request
 	AllowPrivate bool
 	Compatible   bool   // an operator's own generic entry (COOL-56)
@@ -112,6 +113,7 @@ type Connection struct {
 	Secrets            map[string]Secret // api_key, access_token, ...
 	Data               map[string]string // providerSpecificData, scalar fields as text
 	DisableCooling     bool              // COOL-19
+	RateLimitReset     time.Duration     // rotationOverrides.rateLimitResetSeconds (COOL-20); 0: not set
 	CredentialRevision uint64            // raised by a change of secrets or data; part of plan cache keys
 	Meta
 }

@@ -1,0 +1,24 @@
+package catalog
+
+import "testing"
+
+// LOCK-1, LOCK-2: the families that a plugin declares, those of codex, and a model that has none.
+func TestFamily(t *testing.T) {
+	declared := families(map[string][]string{"pro": {"gemini-*-pro", "claude-*"}, "flash": {"gemini-*-flash*"}})
+	for _, c := range []struct {
+		provider Provider
+		model    string
+		want     string
+	}{
+		{Provider{ID: "antigravity", Families: declared}, "gemini-3-pro", "pro"},
+		{Provider{ID: "antigravity", Families: declared}, "gemini-3-flash-lite", "flash"},
+		{Provider{ID: "antigravity", Families: declared}, "gpt-oss", "gpt-oss"},
+		{Provider{ID: "codex"}, "gpt-5.5", "codex"},
+		{Provider{ID: "codex"}, "gpt-5.3-codex-spark", "spark"},
+		{Provider{ID: "openai"}, "gpt-5.3-codex-spark", "gpt-5.3-codex-spark"},
+	} {
+		if got := c.provider.Family(c.model); got != c.want {
+			t.Errorf("%s/%s is of %q, want %q", c.provider.ID, c.model, got, c.want)
+		}
+	}
+}
