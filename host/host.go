@@ -27,6 +27,7 @@ import (
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
 	"github.com/weirgate/weir/host/resilience/cooldown"
+	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/terminal"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/host/vault"
@@ -48,6 +49,7 @@ type Host struct {
 	vaultChecked atomic.Bool
 	record       *record.Recorder
 	book         *account.Book
+	lockouts     *lockout.Gate
 	ladder       *resilience.Ladder
 	notes        *notes
 	banned       chan string // connections to set inactive (COOL-63)
@@ -200,7 +202,8 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 // makeGates makes the gates, and the journal and metrics that they and the plugins write to.
 func (h *Host) makeGates(context.Context) error {
 	h.book = account.NewBook(func(text string) { h.o.Log.Warn(text) })
-	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book))
+	h.lockouts = lockout.New(h.book, nil)
+	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book), h.lockouts)
 	h.record = record.New(record.Options{Store: h.store, Gates: snapshotters(h.ladder), Log: h.o.Log, Now: h.o.Now})
 	h.metrics = h.newMetrics()
 	return nil
@@ -208,6 +211,9 @@ func (h *Host) makeGates(context.Context) error {
 
 // restoreState gives the gates back what they knew (OV-5), and makes what asks them.
 func (h *Host) restoreState(ctx context.Context) error {
+	if !h.catalog.Current().Settings.ModelLockout.Persist {
+		h.lockouts.KeepInMemory()
+	}
 	if err := h.record.Restore(ctx); err != nil { // one bad record must not keep the gateway from starting
 		h.o.Log.Error("a part of the resilience state could not be restored; those connections start healthy", "error", err.Error())
 	}

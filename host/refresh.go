@@ -232,8 +232,13 @@ func (h *Host) putInForce(previous, next *catalog.Snapshot) {
 		return
 	}
 	for c := range previous.Connections() {
-		if next.Connection(c.ID) == nil && c.ManagedBy != catalog.ByEnv {
+		now := next.Connection(c.ID)
+		if now == nil && c.ManagedBy != catalog.ByEnv {
 			h.record.Append(h.book.Forget(at, c.ID)...)
+		}
+		if now == nil || now.CredentialRevision != c.CredentialRevision { // another account's models are not locked
+			_, cleared := h.lockouts.ClearConnection(at, c.ID)
+			h.record.Append(cleared...)
 		}
 	}
 	for _, w := range next.Warnings {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -28,6 +29,7 @@ type replyFacts struct {
 // failure: error statuses, transport failures, errors inside a 200 and inside a stream (OV-2, RST-2).
 func (a *attempt) judge(ctx context.Context, reply *rules.Reply, fault resilience.Fault) step {
 	v, facts := a.meaning(ctx, reply)
+	v = lockout.Narrow(a.r.at(), a.target, v, lockout.Reply{Status: rules.HostStatus(reply), Text: reply.Facts.Text, Own: isOwn(fault)})
 	a.settleFailure(reply, v, fault)
 	if ctx.Err() != nil {
 		a.r.gone(ctx)
