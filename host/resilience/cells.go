@@ -49,6 +49,30 @@ func (c *Cells[T]) MakeAll(ids ...string) {
 	c.all.Store(&next)
 }
 
+// Drop removes the cells of ids with a single copy of the map. Whoever still holds one of them writes into nothing, so
+// the owner marks a cell as gone under its own lock before.
+func (c *Cells[T]) Drop(ids ...string) {
+	c.grow.Lock()
+	defer c.grow.Unlock()
+	m := c.all.Load()
+	if m == nil {
+		return
+	}
+	next := maps.Clone(*m)
+	for _, id := range ids {
+		delete(next, id)
+	}
+	c.all.Store(&next)
+}
+
+// Len counts the cells.
+func (c *Cells[T]) Len() int {
+	if m := c.all.Load(); m != nil {
+		return len(*m)
+	}
+	return 0
+}
+
 // All yields every cell as of the call, in no order.
 func (c *Cells[T]) All() iter.Seq2[string, *T] {
 	m := c.all.Load()
