@@ -34,8 +34,8 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		e.Name, e.Version, e.Digest = v.name, v.manifest.Version, v.digest
 	}
 	refused := f != nil || gone
-	// The same bytes that may not stay are bytes that lost a grant: the operator's word counts at once.
-	revoked := refused && v != nil && s.active != nil && s.active.digest == v.digest
+	// The same bytes that may not stay are bytes that lost a grant or their trust: the operator's word counts at once.
+	revoked := refused && s.active != nil && s.active.digest == digest && (v != nil || f != nil && f.Step == StepTrust)
 	if refused {
 		e.Kind = "plugin.rejected"
 		if v != nil {
@@ -107,21 +107,36 @@ func (r *Runtime) conflict(s *slot, v *version) *Fault {
 		if other == s || w == nil || w.name != v.name {
 			continue
 		}
-		if other.origin == s.origin {
-			return fault(StepActivate, CodeNameTaken, "the name %s is taken by %s; give one of them another name", v.name, other.file)
+		if other.candidate == s.candidate && (other.origin == s.origin || s.candidate) {
+			return fault(StepActivate, CodeNameTaken, "the name %s is taken by %s; give one of them another name", v.name, other.place())
 		}
 		if len(v.manifest.Kinds) > 0 && len(w.manifest.Kinds) > 0 && !slices.ContainsFunc(v.manifest.Kinds, w.manifest.Is) {
 			return fault(StepActivate, CodeNameTaken, "the name %s is taken by a plugin of another kind (%s, from %s); give it another name",
 				v.name, w.manifest.Kinds[0], other.origin)
 		}
 	}
+	return r.owning(func(other *slot) bool {
+		return other != s && (other.origin == OriginBuiltin || other.active.name != v.name)
+	}).check(v)
+}
+
+// place names the slot to a person.
+func (s *slot) place() string {
+	if s.origin == OriginAPI {
+		return "the plugin " + s.file + " that was put through the API"
+	}
+	return s.file
+}
+
+// owning are the owners of providers among the slots that count. Candidates own nothing. It needs mu held.
+func (r *Runtime) owning(counts func(*slot) bool) owners {
 	own := owners{}
-	for _, other := range r.ordered() {
-		if other != s && other.active != nil {
-			own.claim(other.active)
+	for _, s := range r.ordered() {
+		if s.active != nil && !s.candidate && counts(s) {
+			own.claim(s.active)
 		}
 	}
-	return own.check(v)
+	return own
 }
 
 // ordered are the slots in the order in which they own providers: built-in first, then as they came. It needs mu held.
@@ -137,35 +152,49 @@ func (r *Runtime) ordered() []*slot {
 	})
 }
 
-// enabled are the versions that count, in the order of ownership: per name the folder wins over the built-in one (PLG-16).
-// It needs mu held.
-func (r *Runtime) enabled() []*version {
+// winners are the slots that count, by plugin name: the folder's before the API's, and that before the built-in one (PLG-16). It
+// needs mu held.
+func (r *Runtime) winners() map[string]*slot {
 	winner := map[string]*slot{}
-	for _, s := range r.ordered() { // the folder comes last, and so wins
-		if s.active != nil {
+	for _, s := range r.ordered() {
+		if s.active == nil || s.candidate {
+			continue
+		}
+		if w := winner[s.active.name]; w == nil || w.origin.rank() <= s.origin.rank() {
 			winner[s.active.name] = s
 		}
 	}
-	var list []*version
-	for _, s := range r.ordered() {
-		if s.active != nil && winner[s.active.name] == s && r.mode(s.active.name) == ModeActive {
-			list = append(list, s.active)
-		}
-	}
-	return list
+	return winner
 }
 
-// mode is the mode of the plugin. It needs mu held.
-func (r *Runtime) mode(name string) string { return cmp.Or(r.modes[name], ModeActive) }
+// enabled are the versions that count and those that run in shadow, in the order of ownership. It needs mu held.
+func (r *Runtime) enabled() (on members) {
+	winner := r.winners()
+	for _, s := range r.ordered() {
+		if s.active == nil {
+			continue
+		}
+		switch mode := r.mode(s.active.name); {
+		case mode == ModeOff:
+		case s.candidate:
+			on.shadows = append(on.shadows, s.active)
+		case winner[s.active.name] != s:
+		case mode == ModeShadow:
+			on.shadows = append(on.shadows, s.active)
+		default:
+			on.active = append(on.active, s.active)
+		}
+	}
+	return on
+}
+
+// mode is the mode of the plugin: the configuration file's word before the API's. It needs mu held.
+func (r *Runtime) mode(name string) string { return cmp.Or(r.modes[name], r.stored[name], ModeActive) }
 
 // rebuild makes the set anew and moves the pointer. It needs mu held.
 func (r *Runtime) rebuild() {
-	own := owners{}
-	for _, s := range r.ordered() {
-		if s.active != nil {
-			own.claim(s.active)
-		}
-	}
+	winner := r.winners()
+	own := r.owning(func(s *slot) bool { return s.origin == OriginBuiltin || winner[s.active.name] == s })
 	r.set.Swap(newSet(r.enabled(), own, r.o.Now)).Release()
 }
 

@@ -10,6 +10,7 @@ import (
 // The steps of a load, in their order (PLG-2).
 const (
 	StepRead        = "read"
+	StepTrust       = "trust"
 	StepPrecheck    = "precheck"
 	StepCompile     = "compile"
 	StepInstantiate = "instantiate"
@@ -41,6 +42,7 @@ const (
 	CodeDiffers        = "describe_differs"
 	CodeManifest       = manifest.Invalid
 	CodeUnsupported    = manifest.Unsupported
+	CodeNameDiffers    = "name_differs"
 	CodeNameTaken      = "name_taken"
 	CodeProviderTaken  = "provider_taken"
 	CodeExample        = "example_failed"

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -80,6 +81,56 @@ func (g Grants) within(p wire.Permissions) Grants {
 		Terminate:   g.Terminate && most.Terminate,
 		Providers:   both(g.Providers, most.Providers),
 	}
+}
+
+// with is what both allow together.
+func (g Grants) with(o Grants) Grants {
+	both := func(a, b []string) []string {
+		out := slices.Clone(a)
+		for _, s := range b {
+			if !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	secrets := maps.Clone(g.Secrets)
+	for name, value := range o.Secrets {
+		if _, has := secrets[name]; !has {
+			if secrets == nil {
+				secrets = Secrets{}
+			}
+			secrets[name] = value
+		}
+	}
+	return Grants{
+		HTTPHosts: both(g.HTTPHosts, o.HTTPHosts), HTTPPrivate: both(g.HTTPPrivate, o.HTTPPrivate), KVBytes: max(g.KVBytes, o.KVBytes),
+		Secrets: secrets, Terminate: g.Terminate || o.Terminate, Providers: both(g.Providers, o.Providers),
+	}
+}
+
+// beyond names what of g the manifest does not ask for, empty: nothing.
+func (g Grants) beyond(p wire.Permissions) []string {
+	in := g.within(p)
+	var list []string
+	missing := func(what string, given, kept []string) {
+		for _, s := range given {
+			if !slices.Contains(kept, s) {
+				list = append(list, what+" "+s)
+			}
+		}
+	}
+	missing("the host", g.HTTPHosts, in.HTTPHosts)
+	missing("the private host", g.HTTPPrivate, in.HTTPPrivate)
+	missing("the secret", slices.Sorted(maps.Keys(g.Secrets)), slices.Sorted(maps.Keys(in.Secrets)))
+	missing("the provider", g.Providers, in.Providers)
+	if g.KVBytes > in.KVBytes {
+		list = append(list, fmt.Sprintf("%d bytes of kv", g.KVBytes))
+	}
+	if g.Terminate && !in.Terminate {
+		list = append(list, "terminate")
+	}
+	return list
 }
 
 // grants is what this guest was told that it may do, nothing before configure.

@@ -20,6 +20,36 @@ type Judge struct {
 	tables   *tables
 	fixed    *chain // when the order depends on the provider alone
 	now      func() time.Time
+	hooks    hooks // how guests are asked
+}
+
+// hooks is how a judge asks guests, and whom it tells that a rule decided.
+type hooks interface {
+	restate(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Restatement, bool)
+	classify(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Verdict, bool)
+	ruled(v *version)
+}
+
+// live asks the guests in force, and counts.
+type live struct{}
+
+func (live) restate(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Restatement, bool) {
+	said, ok, _ := v.restate(ctx, r, now)
+	return said, ok
+}
+
+func (live) classify(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Verdict, bool) {
+	said, ok, _ := v.classify(ctx, r, now)
+	return said, ok
+}
+
+func (live) ruled(v *version) { v.counters.rules.Add(1) }
+
+// asking is the same chain, with the guests asked another way.
+func (j *Judge) asking(h hooks) *Judge {
+	c := *j
+	c.hooks = h
+	return &c
 }
 
 // chain is the members in the order of ABI-9, with their tables compiled to one matcher.
@@ -76,11 +106,13 @@ func (s *Set) Judge(p *catalog.Provider) *Judge {
 	return j
 }
 
-func (s *Set) newJudge(provider string) *Judge {
-	j := &Judge{provider: provider, tables: s.tables, now: s.now}
+func (s *Set) newJudge(provider string) *Judge { return judgeOf(provider, s.plugins, s.tables, s.now) }
+
+func judgeOf(provider string, plugins []*version, shared *tables, now func() time.Time) *Judge {
+	j := &Judge{provider: provider, tables: shared, now: now, hooks: live{}}
 	steady := true
-	for _, v := range s.plugins {
-		if (v.table.Len() > 0 || v.manifest.Hook("restate") || v.manifest.Hook("classify")) && v.speaksFor(provider) {
+	for _, v := range plugins {
+		if v.judges(provider) {
 			j.members = append(j.members, v)
 			steady = steady && v.steady()
 		}
@@ -89,6 +121,11 @@ func (s *Set) newJudge(provider string) *Judge {
 		j.fixed = j.order("", "")
 	}
 	return j
+}
+
+// judges says whether the version may have something to say about a failed answer of the provider.
+func (v *version) judges(provider string) bool {
+	return (v.table.Len() > 0 || v.manifest.Hook("restate") || v.manifest.Hook("classify")) && v.speaksFor(provider)
 }
 
 // order sorts the members that have a say for the model and endpoint (ABI-9).
@@ -134,17 +171,17 @@ func (j *Judge) Restate(ctx context.Context, r *rules.Reply) (wire.Restatement, 
 			continue
 		}
 		if said, who, ok := m.Restate(from, i+1); ok {
-			c.members[who].counters.rules.Add(1)
+			j.hooks.ruled(c.members[who])
 			return said, !said.Keep
 		}
-		if said, ok := v.restate(ctx, r, j.now()); ok {
+		if said, ok := j.hooks.restate(ctx, v, r, j.now()); ok {
 			return said, true
 		}
 		from = i + 1
 	}
 	said, who, ok := m.Restate(from, len(c.members))
 	if ok {
-		c.members[who].counters.rules.Add(1)
+		j.hooks.ruled(c.members[who])
 	}
 	return said, ok && !said.Keep
 }
@@ -157,7 +194,7 @@ func (j *Judge) Classify(ctx context.Context, r *rules.Reply) (wire.Verdict, boo
 	table := func(p rules.Phase, from, to int) (wire.Verdict, bool) {
 		v, who, ok := m.Classify(p, from, to)
 		if ok {
-			c.members[who].counters.rules.Add(1)
+			j.hooks.ruled(c.members[who])
 		}
 		return v, ok
 	}
@@ -172,7 +209,7 @@ func (j *Judge) Classify(ctx context.Context, r *rules.Reply) (wire.Verdict, boo
 		if v, ok := table(rules.Normal, from, i+1); ok {
 			return v, true
 		}
-		if v, ok := member.classify(ctx, r, j.now()); ok {
+		if v, ok := j.hooks.classify(ctx, member, r, j.now()); ok {
 			return v, true
 		}
 		from = i + 1
@@ -193,11 +230,11 @@ func (j *Judge) Members(r *rules.Reply) []string {
 }
 
 // restate asks the hook. One that misbehaves has no opinion (RUL-13), unless it must not be gone without.
-func (v *version) restate(ctx context.Context, r *rules.Reply, now time.Time) (said wire.Restatement, ok bool) {
+func (v *version) restate(ctx context.Context, r *rules.Reply, now time.Time) (said wire.Restatement, ok bool, err error) {
 	if !r.Facts.HasBody { // an error without a body is never restated (RST-10)
-		return wire.Restatement{}, false
+		return wire.Restatement{}, false, nil
 	}
-	err := v.hook(ctx, wire.OpRestate, r, now, func(out []byte) (err error) {
+	err = v.hook(ctx, wire.OpRestate, r, now, func(out []byte) (err error) {
 		said, ok, err = rules.ResolveRestatement(out)
 		return err
 	})
@@ -205,12 +242,12 @@ func (v *version) restate(ctx context.Context, r *rules.Reply, now time.Time) (s
 		said, ok = wire.Restatement{Keep: true, Rejected: true}, v.closes(err)
 	}
 	said.Plugin, said.Rule, said.Digest = v.name, "restate", v.digest
-	return said, ok
+	return said, ok, err
 }
 
 // classify is restate for verdicts.
-func (v *version) classify(ctx context.Context, r *rules.Reply, now time.Time) (verdict wire.Verdict, ok bool) {
-	err := v.hook(ctx, wire.OpClassify, r, now, func(out []byte) (err error) {
+func (v *version) classify(ctx context.Context, r *rules.Reply, now time.Time) (verdict wire.Verdict, ok bool, err error) {
+	err = v.hook(ctx, wire.OpClassify, r, now, func(out []byte) (err error) {
 		verdict, ok, err = rules.Resolve(out, r, v.granted.Terminate)
 		if ok && !v.granted.Terminate && rules.IgnoredTerminal(out) {
 			v.counters.denied.Add(1)
@@ -218,10 +255,10 @@ func (v *version) classify(ctx context.Context, r *rules.Reply, now time.Time) (
 		return err
 	})
 	if err != nil {
-		return wire.Rejection(v.name, "classify", v.digest), v.closes(err)
+		return wire.Rejection(v.name, "classify", v.digest), v.closes(err), err
 	}
 	verdict.Plugin, verdict.Rule, verdict.Digest = v.name, "classify", v.digest
-	return verdict, ok
+	return verdict, ok, nil
 }
 
 func (v *version) hook(ctx context.Context, op wire.Op, r *rules.Reply, now time.Time, read func(out []byte) error) error {

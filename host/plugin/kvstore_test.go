@@ -21,8 +21,8 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// shelf is a KVStore that fails on command.
-type shelf struct {
+// larder is a KVStore that fails on command.
+type larder struct {
 	mu      sync.Mutex
 	fault   error
 	kept    map[string]KVEntry // by plugin and key
@@ -30,9 +30,9 @@ type shelf struct {
 	loadErr error
 }
 
-func newShelf() *shelf { return &shelf{kept: map[string]KVEntry{}} }
+func newShelf() *larder { return &larder{kept: map[string]KVEntry{}} }
 
-func (s *shelf) Load(_ context.Context, plugin string) ([]KVEntry, error) {
+func (s *larder) Load(_ context.Context, plugin string) ([]KVEntry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []KVEntry
@@ -44,7 +44,7 @@ func (s *shelf) Load(_ context.Context, plugin string) ([]KVEntry, error) {
 	return list, s.loadErr
 }
 
-func (s *shelf) Save(_ context.Context, plugin string, list []KVEntry) error {
+func (s *larder) Save(_ context.Context, plugin string, list []KVEntry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saves = append(s.saves, list)
@@ -60,20 +60,20 @@ func (s *shelf) Save(_ context.Context, plugin string, list []KVEntry) error {
 	return nil
 }
 
-func (s *shelf) fail(err error) {
+func (s *larder) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = err
 }
 
-func (s *shelf) value(at string) (string, bool) {
+func (s *larder) value(at string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.kept[at]
 	return string(e.Value), ok
 }
 
-func (s *shelf) count() (kept, saves int) {
+func (s *larder) count() (kept, saves int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.kept), len(s.saves)
@@ -307,7 +307,7 @@ func TestKVOneStoreFaultKeepsNobodyBack(t *testing.T) { // ABI-6
 }
 
 type failsFor struct {
-	*shelf
+	*larder
 	plugin string
 }
 
@@ -315,7 +315,7 @@ func (f failsFor) Save(ctx context.Context, plugin string, list []KVEntry) error
 	if plugin == f.plugin {
 		return errors.New("no")
 	}
-	return f.shelf.Save(ctx, plugin, list)
+	return f.larder.Save(ctx, plugin, list)
 }
 
 func TestKVThatCannotBeRead(t *testing.T) { // ABI-6

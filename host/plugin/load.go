@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,16 +18,23 @@ import (
 	"github.com/weirgate/weir/host/plugin/fuel"
 	"github.com/weirgate/weir/host/plugin/manifest"
 	"github.com/weirgate/weir/host/plugin/pack"
+	"github.com/weirgate/weir/host/plugin/trust"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// source is one candidate: the bytes of a file or of a built-in plugin.
+// source is one candidate: the bytes of a file, of a built-in plugin, or of what was put through the API.
 type source struct {
-	origin Origin
-	file   string // base name, or the name of the built-in
-	yaml   bool
-	bytes  []byte
+	origin    Origin
+	file      string // base name, or the name of the built-in
+	yaml      bool
+	bytes     []byte
+	candidate bool    // it runs in shadow beside the active version of its name: what it does and keeps is its own
+	name      string  // that its manifest must state, empty: any
+	signature []byte  // in minisign's format, nil: none
+	granted   *Grants // nil: what the lock and the settings say
+	untrusted bool    // it is only looked at, so that nobody need have accepted it
+	put       bool    // by the operator, which locks it
 }
 
 // loader turns sources into versions, to the side: it changes nothing that requests see (PLG-2).
@@ -48,42 +53,64 @@ type loader struct {
 	space       func(name string) *space
 	counters    func(name string) *counters
 	ward        func(name, digest string) *ward
+	policy      trust.Policy
+	lock        *trust.Lock
+	trace       *trace // nil: nobody wants the steps
 }
 
 // load does the steps of PLG-2 and ABI-7 up to the examples. The version is held once, for the caller.
-func (l *loader) load(ctx context.Context, src source) (v *version, f *Fault) {
-	v = &version{origin: src.origin, size: len(src.bytes), closed: make(chan struct{})}
+func (l *loader) load(ctx context.Context, src source) (*version, *Fault) {
+	v, f := l.prepare(ctx, src)
+	if f == nil {
+		f = l.exemplify(ctx, v)
+	}
+	if f != nil {
+		f.At, f.File = l.now(), src.file
+		v.release()
+		return nil, f
+	}
+	l.trace.done(StepExamples)
+	return v, nil
+}
+
+// prepare is load without the examples. The version is held once, for the caller, also after a fault.
+func (l *loader) prepare(ctx context.Context, src source) (v *version, f *Fault) {
+	v = &version{origin: src.origin, candidate: src.candidate, size: len(src.bytes), closed: make(chan struct{})}
 	v.holders.Store(1)
-	defer func() {
-		if f != nil {
-			f.At, f.File = l.now(), src.file
-			v.release()
-			v = nil
-		}
-	}()
 	if len(src.bytes) > MaxFile {
 		return v, fault(StepRead, CodeTooLarge, "the file has %d bytes, at most %d are allowed", len(src.bytes), MaxFile)
 	}
+	v.digest = digestOf(src.bytes)
 	wasm, node := src.bytes, (*document.Node)(nil)
 	if src.yaml {
 		if node, wasm, f = packYAML(src); f != nil {
 			return v, f
 		}
 	}
-	sum := sha256.Sum256(wasm)
-	v.digest = hex.EncodeToString(sum[:])
+	l.trace.done(StepRead)
+	if f = l.admit(v, src); f != nil {
+		return v, f
+	}
 	outline, f := precheck(wasm, l.widest)
 	if f != nil {
 		return v, f
 	}
+	l.trace.done(StepPrecheck)
 	if f = l.describe(ctx, v, wasm, outline, node); f != nil {
 		return v, f
 	}
 	v.loadedAt = l.now()
-	if f = l.adopt(v, node); f != nil {
+	if f = l.named(v, src); f != nil {
 		return v, f
 	}
-	return v, l.exemplify(ctx, v)
+	f = l.adopt(v, src, node)
+	if f == nil && v.loader == loaderExtism {
+		f = l.settle(ctx, v, wasm, outline)
+	}
+	if f == nil {
+		l.trace.done(StepValidate)
+	}
+	return v, f
 }
 
 // packYAML makes a module of a YAML pack, after its manifest was found good.
@@ -116,8 +143,8 @@ func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binar
 			return nil
 		}
 	}
-	v.loader, v.pages = loaderRaw, o.Pages
-	metered, report, f := l.meter(wasm, l.widest)
+	v.loader, v.pages = kindOf(o), o.Pages
+	metered, report, f := l.meter(wasm, o, l.widest)
 	if f != nil {
 		return f
 	}
@@ -125,12 +152,14 @@ func (l *loader) describe(ctx context.Context, v *version, wasm []byte, o *binar
 	if f != nil {
 		return f
 	}
+	l.trace.done(StepCompile)
 	v.report, v.code = report, digest
 	v.guest = l.newGuest(code)
 	v.guest.hold = v.tryHold
 	if v.raw, f = v.guest.describeTwice(ctx, l.hostVersion, l.now()); f != nil {
 		return f
 	}
+	l.trace.done(StepDescribe)
 	m, problems, warnings := readManifest(v.raw, nil, manifest.Options{Builtin: v.origin == OriginBuiltin, Code: true})
 	if len(problems) > 0 {
 		return problemFault(StepValidate, problems)
@@ -212,15 +241,16 @@ func (g *guest) describeTwice(ctx context.Context, hostVersion string, now time.
 }
 
 // adopt gives the version its name with what belongs to it: grants, counters, kv, and the rule table.
-func (l *loader) adopt(v *version, node *document.Node) *Fault {
+func (l *loader) adopt(v *version, src source, node *document.Node) *Fault {
 	m := v.manifest
 	v.name = m.Name
 	set := l.settings(v.name)
-	v.order, v.config, v.counters, v.failClosed = set.Order, set.Config, l.counters(v.name), set.OnViolation == FailClosed
-	v.granted = set.Grants.within(m.Permissions)
-	if v.origin == OriginBuiltin {
-		v.granted = asked(m.Permissions)
+	v.order, v.config, v.failClosed = set.Order, set.Config, set.OnViolation == FailClosed
+	v.counters = &counters{}
+	if !v.candidate {
+		v.counters = l.counters(v.name)
 	}
+	v.granted = l.granted(v, src, set)
 	table, problems := rules.Parse(m.Rules, rules.Options{
 		Plugin: v.name, Builtin: v.origin == OriginBuiltin, Terminate: v.granted.Terminate, Needs: m.Needs, Kinds: m.Kinds,
 	})
@@ -249,7 +279,10 @@ func (l *loader) christen(v *version, set Settings) *Fault {
 	g.name, g.counters, g.observer, g.log = v.name, v.counters, l.observer, l.log.With("plugin", v.name)
 	v.ward = l.ward(v.name, v.digest)
 	g.ward = v.ward
-	g.kvQuota, g.kv = v.granted.KVBytes, l.space(v.name)
+	g.kvQuota, g.kv = v.granted.KVBytes, newSpace()
+	if !v.candidate { // what a candidate remembers is not for the active version
+		g.kv = l.space(v.name)
+	}
 	g.settings, _ = json.Marshal(map[string]any{"config": orEmpty(v.config), "granted": v.granted}) // config was read as JSON
 	g.limits = set.Limits.resolve().lowered(v.manifest.Limits)
 	if v.pages > g.limits.pages {

@@ -3,12 +3,9 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
-	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -44,31 +41,4 @@ func Rehearse(ctx context.Context, o Options, name string, content []byte, more 
 		}
 	}
 	return all, nil
-}
-
-// prepare is load without the examples. The version is held once, for the caller, also after a fault.
-func (l *loader) prepare(ctx context.Context, src source) (*version, *Fault) {
-	v := &version{origin: src.origin, size: len(src.bytes), closed: make(chan struct{})}
-	v.holders.Store(1)
-	if len(src.bytes) > MaxFile {
-		return v, fault(StepRead, CodeTooLarge, "the file has %d bytes, at most %d are allowed", len(src.bytes), MaxFile)
-	}
-	wasm, node := src.bytes, (*document.Node)(nil)
-	if src.yaml {
-		var f *Fault
-		if node, wasm, f = packYAML(src); f != nil {
-			return v, f
-		}
-	}
-	sum := sha256.Sum256(wasm)
-	v.digest = hex.EncodeToString(sum[:])
-	outline, f := precheck(wasm, l.widest)
-	if f != nil {
-		return v, f
-	}
-	if f = l.describe(ctx, v, wasm, outline, node); f != nil {
-		return v, f
-	}
-	v.loadedAt = l.now()
-	return v, l.adopt(v, node)
 }

@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/weirgate/weir/host/plugin/shelf"
+	"github.com/weirgate/weir/host/plugin/trust"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -39,9 +42,10 @@ const (
 	FailClosed = "fail_closed" // the target is rejected
 )
 
-// The modes of a plugin (PLG-4). Shadow is treated as off until this host has it.
+// The modes of a plugin (PLG-4). A shadow is asked after the answer was sent, and what it says is only compared.
 const (
 	ModeActive = "active"
+	ModeShadow = "shadow"
 	ModeOff    = "off"
 )
 
@@ -50,10 +54,12 @@ type Options struct {
 	Version         string    // of the host, told to guests
 	Builtins        []Builtin // in the order of ownership
 	Dir             string    // watched folder, empty: none. It need not exist yet
+	DataDir         string    // keeps the plugins put through the API and the lock file, empty: they end with the process
 	CacheDir        string    // for compiled code, empty: none
 	Log             *slog.Logger
 	Now             func() time.Time
-	Modes           map[string]string   // by plugin name, absent: active
+	Modes           map[string]string   // by plugin name, absent: what the API set, else active
+	Trust           trust.Policy        // of third-party plugins (ABI-11)
 	Settings        map[string]Settings // by plugin name
 	RequireExamples bool
 	Compile         string   // CompileInProcess, also when empty, or CompileInChild, which needs Child
@@ -89,7 +95,9 @@ type Runtime struct {
 
 	mu       sync.Mutex // guards what follows
 	slots    map[string]*slot
-	modes    map[string]string
+	modes    map[string]string // of the configuration file
+	stored   map[string]string // set through the API
+	policy   trust.Policy
 	settings map[string]Settings
 	counts   map[string]*counters
 	wards    map[string]map[string]*ward // by name and digest
@@ -97,24 +105,30 @@ type Runtime struct {
 	sequence int
 	closed   bool
 
+	shelving sync.Mutex // one change of kept plugins at a time
+	shelf    *shelf.Shelf
+	lock     *trust.Lock
+	shadows  shadowQueue
+
 	watch watchState
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
 }
 
-// slot is one place that a plugin can come from: a built-in one or a file of the folder.
+// slot is one place that a plugin can come from: a built-in one, a file of the folder, or a name that was put through the API.
 type slot struct {
-	key      string
-	origin   Origin
-	file     string
-	sequence int      // of its first load: who described a provider first
-	active   *version // the last good version, nil: none
-	digest   string   // of the bytes that were tried last
-	fault    *Fault   // of those bytes, nil: they are active
-	name     string   // of the plugin, as far as known
-	loading  bool
-	retry    bool // the fault depends on other plugins
-	again    bool // the next look tries it once more
+	key       string
+	origin    Origin
+	file      string   // of the API: the name
+	candidate bool     // what is here runs in shadow beside the active version of its name
+	sequence  int      // of its first load: who described a provider first
+	active    *version // the last good version, nil: none
+	digest    string   // of the bytes that were tried last
+	fault     *Fault   // of those bytes, nil: they are active
+	name      string   // of the plugin, as far as known
+	loading   bool
+	retry     bool // the fault depends on other plugins
+	again     bool // the next look tries it once more
 }
 
 // New makes a Runtime with an empty set. Nothing is read before Start.
@@ -126,23 +140,31 @@ func New(o Options) *Runtime {
 		o.Now = time.Now
 	}
 	r := &Runtime{
-		o: o, slots: map[string]*slot{}, modes: maps.Clone(o.Modes), settings: maps.Clone(o.Settings),
+		o: o, slots: map[string]*slot{}, modes: maps.Clone(o.Modes), settings: maps.Clone(o.Settings), policy: o.Trust,
 		counts: map[string]*counters{}, wards: map[string]map[string]*ward{},
 	}
+	r.shelf, _ = shelf.Open("") // in memory, until Start: that reads nothing, and so cannot fail
+	r.lock, _ = trust.OpenLock("")
+	r.shadows.init()
 	r.rooms = newRooms(o.Ports, r.secret, o.Now, o.Log)
 	r.watch.init()
-	r.set.Store(newSet(nil, owners{}, o.Now))
+	r.set.Store(newSet(members{}, owners{}, o.Now))
 	return r
 }
 
-// Start loads the built-in plugins and the folder, then watches it until Close. A plugin that does not load is no error:
-// its fault stands in List. The error is that of the watcher.
+// Start loads the built-in plugins, those that were put through the API, and the folder, then watches it until Close. A plugin
+// that does not load is no error: its fault stands in List. The error is that of a lock file or index that cannot be read.
 func (r *Runtime) Start(ctx context.Context) error {
+	if err := r.openShelf(); err != nil {
+		return err
+	}
 	r.loadBuiltins(ctx, func(string) bool { return true })
+	r.loadShelf(ctx, func(string) bool { return true })
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	r.wg.Go(func() { r.trimLoop(watch) })
 	r.wg.Go(func() { r.rooms.keep(watch) })
+	r.wg.Go(func() { r.shadows.run(watch, r) })
 	if r.o.Dir == "" {
 		r.prune()
 		return nil
@@ -196,6 +218,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		r.stop()
 	}
 	r.wg.Wait()
+	r.shadows.close()
 	r.mu.Lock()
 	r.closed = true
 	var all []*version
@@ -208,7 +231,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	}
 	all = append(all, r.drained...)
 	r.drained = nil
-	old := r.set.Swap(newSet(nil, owners{}, r.o.Now))
+	old := r.set.Swap(newSet(members{}, owners{}, r.o.Now))
 	r.mu.Unlock()
 	old.Release()
 	for _, v := range all {
@@ -235,19 +258,42 @@ func (r *Runtime) Configure(ctx context.Context, modes map[string]string, settin
 	r.mu.Lock()
 	before := r.settings
 	r.modes, r.settings = maps.Clone(modes), maps.Clone(settings)
-	stale := map[string]bool{}
+	stale := r.stale(func(s *slot) bool { return s.fault != nil || !reflect.DeepEqual(before[s.name], settings[s.name]) })
+	r.rebuild()
+	r.mu.Unlock()
+	r.changed()
+	r.reload(ctx, stale)
+}
+
+// Trust changes whom the operator trusts. Third-party plugins are judged again: what is not trusted any more is given up.
+func (r *Runtime) Trust(ctx context.Context, p trust.Policy) {
+	r.mu.Lock()
+	r.policy = p
+	stale := r.stale(func(s *slot) bool { return s.origin != OriginBuiltin })
+	r.mu.Unlock()
+	r.reload(ctx, stale)
+}
+
+// stale marks slots whose bytes are to be loaded again though they are the same, and returns their keys. It needs mu held.
+func (r *Runtime) stale(is func(*slot) bool) map[string]bool {
+	keys := map[string]bool{}
 	for key, s := range r.slots {
-		if s.fault != nil || !reflect.DeepEqual(before[s.name], settings[s.name]) {
-			stale[key] = true
+		if is(s) {
+			keys[key] = true
 			if s.origin == OriginFolder {
 				s.digest, s.again = "", true
 			}
 		}
 	}
-	r.rebuild()
-	r.mu.Unlock()
-	r.changed()
+	return keys
+}
+
+// reload loads the stale slots again.
+func (r *Runtime) reload(ctx context.Context, stale map[string]bool) {
 	r.loadBuiltins(ctx, func(key string) bool { return stale[key] })
+	r.shelving.Lock()
+	r.loadShelf(ctx, func(key string) bool { return stale[key] })
+	r.shelving.Unlock()
 	r.Rescan(ctx)
 }
 
@@ -285,8 +331,14 @@ func (r *Runtime) loader() *loader {
 		counters: func(name string) *counters {
 			return kept(&r.mu, r.counts, name, func() *counters { return &counters{} })
 		},
-		ward: r.ward,
+		ward: r.ward, policy: r.trusts(), lock: r.lock,
 	}
+}
+
+func (r *Runtime) trusts() trust.Policy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.policy
 }
 
 // widest are the limits for a module that has no name yet.
@@ -319,7 +371,7 @@ func (r *Runtime) slot(origin Origin, file string, i int) *slot {
 	defer r.mu.Unlock()
 	s := r.slots[key]
 	if s == nil {
-		s = &slot{key: key, origin: origin, file: file, sequence: r.sequence}
+		s = &slot{key: key, origin: origin, file: file, candidate: isCandidate(origin, file, i), sequence: r.sequence}
 		r.sequence++
 		r.slots[key] = s
 	}
@@ -329,4 +381,21 @@ func (r *Runtime) slot(origin Origin, file string, i int) *slot {
 // slotKey tells apart built-in plugins of one name: one may hold providers, the other rules for them.
 func slotKey(origin Origin, file string, i int) string {
 	return fmt.Sprintf("%s:%d:%s", origin, i, file)
+}
+
+// The two places of one name on the shelf.
+const (
+	inForce     = 0
+	asCandidate = 1
+)
+
+// isCandidate says whether a place holds candidates (PLG-4).
+func isCandidate(origin Origin, file string, i int) bool {
+	switch origin {
+	case OriginFolder:
+		return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(file, ".wasm"), ".yaml"), ".shadow")
+	case OriginAPI:
+		return i == asCandidate
+	}
+	return false
 }

@@ -22,6 +22,7 @@ var ErrUnavailable = errors.New("plugin unavailable")
 // so it ends with the versions it began with (PLG-3). Safe for concurrent use.
 type Set struct {
 	plugins   []*version           // enabled, in no special order
+	shadows   []*version           // asked after the answer was sent, and not believed (PLG-4)
 	byName    map[string]*Executor // the same, by name
 	providers map[string]*offer    // by id
 	now       func() time.Time
@@ -35,6 +36,12 @@ type Set struct {
 	other map[string]*Judge // of the operator's own providers, by id; guarded by mu
 }
 
+// members are the versions of a set.
+type members struct {
+	active  []*version
+	shadows []*version
+}
+
 // offer is one provider of the set with the plugins that describe and execute it.
 type offer struct {
 	provider  wire.Provider
@@ -43,13 +50,16 @@ type offer struct {
 }
 
 // newSet makes the set of the enabled versions, which come in the order of ownership. own are the owners of all providers.
-func newSet(enabled []*version, own owners, now func() time.Time) *Set {
+func newSet(on members, own owners, now func() time.Time) *Set {
 	s := &Set{
-		plugins: enabled, byName: map[string]*Executor{}, providers: map[string]*offer{},
+		plugins: on.active, shadows: on.shadows, byName: map[string]*Executor{}, providers: map[string]*offer{},
 		now: now, tables: &tables{}, known: map[string]*Judge{}, other: map[string]*Judge{},
 	}
 	s.holders.Store(1)
-	for _, v := range enabled {
+	for _, v := range on.shadows {
+		v.hold()
+	}
+	for _, v := range on.active {
 		v.hold()
 		s.byName[v.name] = &Executor{v: v, now: now}
 		for _, p := range v.manifest.Providers {
@@ -205,6 +215,9 @@ func (s *Set) acquire() bool {
 func (s *Set) Release() {
 	if s.holders.Add(-1) == 0 {
 		for _, v := range s.plugins {
+			v.release()
+		}
+		for _, v := range s.shadows {
 			v.release()
 		}
 	}

@@ -35,19 +35,21 @@ type Status struct {
 	Loader      string             `json:"loader"`
 	Permissions wire.Permissions   `json:"permissions"`
 	Granted     Grants             `json:"granted"`
-	SignedBy    *string            `json:"signedBy"` // null until signatures are read
+	SignedBy    *string            `json:"signedBy"` // id of the trusted key, null: signed by nobody that is trusted
 	LoadedAt    time.Time          `json:"loadedAt,omitzero"`
 	Providers   []string           `json:"providers"`
 	Rules       int                `json:"rules"`
 	Fault       *Fault             `json:"fault"` // of the last bytes that were tried, also while an older version is active
 	Warnings    []manifest.Problem `json:"warnings,omitempty"`
 	Counters    Counters           `json:"counters"`
-	Quarantine  *Quarantine        `json:"quarantine"`         // null: there is none
-	Violation   *Violation         `json:"violation"`          // the last one of this digest
-	Instances   int                `json:"instances"`          // of the version in force
-	MemoryBytes int64              `json:"memoryBytes"`        // their linear memory
-	Draining    int                `json:"draining,omitempty"` // replaced versions that requests still hold
-	Manifest    wire.Raw           `json:"-"`                  // as the plugin described itself
+	Quarantine  *Quarantine        `json:"quarantine"`          // null: there is none
+	Violation   *Violation         `json:"violation"`           // the last one of this digest
+	Instances   int                `json:"instances"`           // of the version in force
+	MemoryBytes int64              `json:"memoryBytes"`         // their linear memory
+	Draining    int                `json:"draining,omitempty"`  // replaced versions that requests still hold
+	Shadow      *Tally             `json:"shadow"`              // null: it does not run in shadow
+	Candidate   bool               `json:"candidate,omitempty"` // it runs in shadow beside the active version of its name
+	Manifest    wire.Raw           `json:"-"`                   // as the plugin described itself
 }
 
 // List shows every plugin, also the hidden, switched off and refused ones: built-in ones first, then the folder's in the
@@ -55,10 +57,7 @@ type Status struct {
 func (r *Runtime) List() []Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	on := map[*version]bool{}
-	for _, v := range r.enabled() {
-		on[v] = true
-	}
+	on := r.running()
 	list := []Status{}
 	for _, s := range r.ordered() {
 		list = append(list, r.status(s, on))
@@ -76,19 +75,32 @@ func (r *Runtime) List() []Status {
 	return list
 }
 
+// running are the versions that are asked, also those in shadow. It needs mu held.
+func (r *Runtime) running() map[*version]bool {
+	on := map[*version]bool{}
+	m := r.enabled()
+	for _, v := range append(m.active, m.shadows...) {
+		on[v] = true
+	}
+	return on
+}
+
 // status needs mu held.
 func (r *Runtime) status(s *slot, on map[*version]bool) Status {
 	st := Status{
 		Name: s.name, Origin: s.origin, File: s.file, State: StateRejected, Fault: s.fault,
 		Kinds: []string{}, Providers: []string{}, Counters: (&counters{}).read(),
 	}
-	if s.origin == OriginBuiltin {
+	if s.origin != OriginFolder {
 		st.File = ""
 	}
 	if st.Name == "" { // its manifest was never read: the file names it
 		st.Name = s.file
 	}
-	st.Mode = r.mode(st.Name)
+	st.Mode, st.Candidate = r.mode(st.Name), s.candidate
+	if s.candidate && st.Mode != ModeOff {
+		st.Mode = ModeShadow
+	}
 	v := s.active
 	if v == nil {
 		if s.fault == nil {
@@ -100,7 +112,10 @@ func (r *Runtime) status(s *slot, on map[*version]bool) Status {
 	if on[v] {
 		st.State = StateActive
 	}
-	st.describe(v, r.mode(v.name), r.o.Now())
+	st.describe(v, st.Mode, r.o.Now())
+	if on[v] && st.Mode == ModeShadow {
+		st.Shadow = v.tally.read()
+	}
 	switch {
 	case st.State != StateActive || v.ward == nil:
 	case st.Quarantine != nil:
@@ -119,6 +134,9 @@ func (st *Status) describe(v *version, mode string, now time.Time) {
 	st.Name, st.Mode, st.Version, st.Summary, st.Kinds = v.name, mode, m.Version, m.Summary, append(st.Kinds, m.Kinds...)
 	st.Digest, st.Size, st.Loader, st.LoadedAt = v.digest, v.size, v.loader, v.loadedAt
 	st.Permissions, st.Granted, st.Rules, st.Warnings = m.Permissions, v.granted, v.table.Len(), v.warnings
+	if v.signedBy != "" {
+		st.SignedBy = &v.signedBy
+	}
 	st.Counters, st.Manifest = v.counters.read(), bytes.Clone(v.raw)
 	for i := range m.Providers {
 		st.Providers = append(st.Providers, m.Providers[i].ID)

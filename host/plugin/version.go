@@ -16,19 +16,25 @@ type Origin string
 // The origins. Third-party is everything but Builtin.
 const (
 	OriginBuiltin Origin = "builtin"
+	OriginAPI     Origin = "api" // put through the management API
 	OriginFolder  Origin = "folder"
 )
 
-// The loaders.
-const (
-	loaderPack = "pack" // data only; no code of the module runs
-	loaderRaw  = "raw"
-)
+// rank orders the places that one name may come from: the highest wins (PLG-16).
+func (o Origin) rank() int {
+	switch o {
+	case OriginFolder:
+		return 2
+	case OriginAPI:
+		return 1
+	}
+	return 0
+}
 
 // version is one loaded version of a plugin. It is immutable but for its counters, and closed when nobody holds it.
 type version struct {
 	name     string
-	digest   string // sha256 of the module, hex
+	digest   string // sha256 of the bytes as they came, hex
 	origin   Origin
 	loader   string
 	size     int
@@ -43,6 +49,10 @@ type version struct {
 	config   wire.Raw
 	granted  Grants
 	counters *counters
+
+	candidate bool   // runs in shadow beside the active version of its name
+	signedBy  string // id of the trusted key, empty: none
+	tally     tally  // as a shadow
 
 	code       string      // digest of the metered module: the key of its compiled code
 	report     fuel.Report // of the metering

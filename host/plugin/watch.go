@@ -135,8 +135,29 @@ func (r *Runtime) follow(w *fsnotify.Watcher, watched os.FileInfo) os.FileInfo {
 	return now
 }
 
-// touched makes the next look read the file, also when size and time look the same.
+// signatureEnding is that of the signature that lies beside a file (ABI-11).
+const signatureEnding = ".minisig"
+
+// signatureOf is the signature beside a file of the folder, nil: there is none that could be one.
+func (r *Runtime) signatureOf(name string) []byte {
+	b, err := readFile(filepath.Join(r.o.Dir, name+signatureEnding))
+	if err != nil || len(b) > 64<<10 {
+		return nil
+	}
+	return b
+}
+
+// touched makes the next look read the file, also when size and time look the same. A signature that came or changed has its file
+// loaded again.
 func (r *Runtime) touched(name string) {
+	name, signature := strings.CutSuffix(name, signatureEnding)
+	if signature {
+		r.mu.Lock()
+		if s := r.slots[slotKey(OriginFolder, name, 0)]; s != nil {
+			s.digest = ""
+		}
+		r.mu.Unlock()
+	}
 	r.watch.turn <- struct{}{}
 	if l := r.watch.looks[name]; l != nil {
 		l.tried, l.since = false, time.Now() //nolint:forbidigo // how long a file is still is measured at the edge
@@ -293,7 +314,7 @@ func (r *Runtime) try(ctx context.Context, name string, wait bool) (moved bool) 
 	if same {
 		return false
 	}
-	src := source{origin: OriginFolder, file: name, yaml: isYAML(name), bytes: b}
+	src := source{origin: OriginFolder, file: name, yaml: isYAML(name), bytes: b, candidate: s.candidate, signature: r.signatureOf(name)}
 	load := func(rebuild bool) bool {
 		v, f := r.loader().load(ctx, src)
 		if ctx.Err() != nil && f != nil {
