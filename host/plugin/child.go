@@ -12,6 +12,9 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/weirgate/weir/host/plugin/binary"
+	"github.com/weirgate/weir/host/plugin/extism"
 )
 
 // The ways to compile (plugins.compile).
@@ -74,6 +77,9 @@ func CompileChild(in io.Reader, dir string) error {
 	}
 	ctx, stop := context.WithTimeout(experimental.WithCompilationWorkers(context.Background(), compileWorkers), compileTime)
 	defer stop()
+	if o, err := binary.Parse(wasm); err == nil && kindOf(o) == loaderExtism {
+		ctx = extism.Context(ctx)
+	}
 	defer cache.Close(ctx)
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(false).WithCompilationCache(cache))
 	defer r.Close(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/weirgate/weir/host/plugin/binary"
+	"github.com/weirgate/weir/host/plugin/extism"
 	"github.com/weirgate/weir/host/plugin/fuel"
 )
 
@@ -24,8 +25,16 @@ const compileTime = 20 * time.Second
 var compiling = make(chan struct{}, 1)
 
 // meter checks a module and gives it fuel (ABI-7, steps 2 and 3).
-func (l *loader) meter(wasm []byte, most *limits) ([]byte, fuel.Report, *Fault) {
-	metered, report, err := fuel.Rewrite(wasm, fuel.Options{BodyKiB: most.bodyKiB, MemoryPages: most.pages})
+func (l *loader) meter(wasm []byte, o *binary.Outline, budgets *limits) ([]byte, fuel.Report, *Fault) {
+	options := fuel.Options{BodyKiB: l.widest.bodyKiB, MemoryPages: l.widest.pages}
+	var metered []byte
+	var report fuel.Report
+	var err error
+	if kindOf(o) == loaderExtism {
+		metered, report, err = fuel.RewriteExtism(wasm, options, budgets.wrappers()...)
+	} else {
+		metered, report, err = fuel.Rewrite(wasm, options)
+	}
 	if err == nil {
 		if report.Body > defaultBodyKiB<<10 && !l.inChild() {
 			return nil, report, fault(StepPrecheck, string(fuel.BodyTooLarge),
@@ -64,6 +73,11 @@ func (l *loader) compile(ctx context.Context, metered []byte, o *binary.Outline)
 	case <-ctx.Done():
 		return s, digest, fault(StepCompile, CodeCompile, "the load was cancelled")
 	}
+	if kindOf(o) == loaderExtism {
+		if f := linkExtism(ctx, o); f != nil {
+			return s, digest, f
+		}
+	}
 	if l.inChild() && !interpret {
 		if dir == "" { // the child hands its work over in a folder
 			temporary, err := os.MkdirTemp("", "weir-compile-")
@@ -77,12 +91,16 @@ func (l *loader) compile(ctx context.Context, metered []byte, o *binary.Outline)
 			return s, digest, f
 		}
 	}
-	if dir != "" {
+	if dir != "" && kindOf(o) != loaderExtism {
 		cache, err := wazero.NewCompilationCacheWithDir(dir)
 		if err != nil {
 			return s, digest, fault(StepCompile, CodeCompile, "cannot use the cache directory %s: %v", dir, err)
 		}
 		s.cache, config = cache, config.WithCompilationCache(cache)
+	}
+	if kindOf(o) == loaderExtism {
+		s.apart, f = compileExtism(ctx, metered, extism.Options{Runtime: runtimeConfig(interpret), CacheDir: dir})
+		return s, digest, f
 	}
 	s.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if f := s.link(ctx, o); f != nil {

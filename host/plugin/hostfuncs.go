@@ -135,9 +135,10 @@ func textAt(mem api.Memory, at, n uint64) string {
 
 func result(stack []uint64, code int) { stack[0] = api.EncodeI32(int32(code)) }
 
-func denied(g *instance, stack []uint64) {
-	g.owner.counters.denied.Add(1)
-	result(stack, errDenied)
+// deny counts a host function that was not granted.
+func (in *instance) deny() (code int) {
+	in.owner.counters.denied.Add(1)
+	return errDenied
 }
 
 // hand copies an answer into the guest's buffer, or tells it how large that must be.
@@ -152,12 +153,16 @@ func hand(dst, answer []byte) int {
 }
 
 func hostLog(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
-	text := bytesAt(mem, stack[1], stack[2])
+	g.say(int32(stack[0]), bytesAt(mem, stack[1], stack[2]))
+}
+
+// say writes a line of the guest to the log, without known secrets.
+func (g *instance) say(level int32, text []byte) {
 	text = text[:min(len(text), redactWindow)]
 	if l := g.kv.lent; l != nil && l.ports.Redact != nil && g.lines < maxLogLines {
 		text = []byte(l.ports.Redact(string(text)))
 	}
-	g.logLine(int32(stack[0]), text[:min(len(text), maxLogLine)])
+	g.logLine(level, text[:min(len(text), maxLogLine)])
 }
 
 func hostNow(_ context.Context, g *instance, _ api.Memory, stack []uint64) {
@@ -186,16 +191,23 @@ func hostRandom(_ context.Context, g *instance, mem api.Memory, stack []uint64) 
 
 // key reads a key, after the grant was looked at. It is valid until the host function returns.
 func (in *instance) key(mem api.Memory, at, n uint64) (key string, code int) {
-	switch {
-	case in.owner.kvQuota == 0:
-		in.owner.counters.denied.Add(1)
-		return "", errDenied
-	case uint32(n) == 0:
-		return "", errInvalid
-	case uint32(n) > maxKey:
-		return "", errTooLarge
+	if code := in.keyed(uint32(n)); code != 0 {
+		return "", code
 	}
 	return textAt(mem, at, n), 0
+}
+
+// keyed says whether the guest may use a key of n bytes.
+func (in *instance) keyed(n uint32) (code int) {
+	switch {
+	case in.owner.kvQuota == 0:
+		return in.deny()
+	case n == 0:
+		return errInvalid
+	case n > maxKey:
+		return errTooLarge
+	}
+	return 0
 }
 
 func hostKVGet(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
@@ -217,26 +229,44 @@ func hostKVSet(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
 	switch {
 	case code == 0 && uint32(stack[3]) > maxValue:
 		code = errTooLarge
-	case code == 0 && int64(stack[4]) < 0:
-		code = errInvalid
-	case code == 0 && !g.kv.set(key, bytesAt(mem, stack[2], stack[3]), ttl(stack[4]), g.owner.kvQuota, g.now):
-		code = errTooLarge
+	case code == 0:
+		code = g.keep(key, bytesAt(mem, stack[2], stack[3]), stack[4])
 	}
 	result(stack, code)
 }
 
-func hostKVAdd(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
-	failed := int64(math.MinInt64)
-	key, code := g.key(mem, stack[0], stack[1])
-	if code != 0 || int64(stack[3]) < 0 {
-		stack[0] = uint64(failed)
-		return
+// keep sets a key that the guest may use.
+func (in *instance) keep(key string, value []byte, ms uint64) (code int) {
+	switch {
+	case len(value) > maxValue:
+		return errTooLarge
+	case int64(ms) < 0:
+		return errInvalid
+	case !in.kv.set(key, value, ttl(ms), in.owner.kvQuota, in.now):
+		return errTooLarge
 	}
-	n, ok := g.kv.add(key, int64(stack[2]), ttl(stack[3]), g.owner.kvQuota, g.now)
-	if !ok {
-		n = failed
+	return 0
+}
+
+func hostKVAdd(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
+	key, code := g.key(mem, stack[0], stack[1])
+	n := int64(math.MinInt64)
+	if code == 0 {
+		n = g.count(key, int64(stack[2]), stack[3])
 	}
 	stack[0] = uint64(n)
+}
+
+// count adds to a key that the guest may use; the smallest number is the error.
+func (in *instance) count(key string, delta int64, ms uint64) int64 {
+	if int64(ms) < 0 {
+		return math.MinInt64
+	}
+	n, ok := in.kv.add(key, delta, ttl(ms), in.owner.kvQuota, in.now)
+	if !ok {
+		return math.MinInt64
+	}
+	return n
 }
 
 // ttl reads a time to live, capped so that it fits a Duration.
@@ -249,42 +279,52 @@ func hostSecretReady(_ context.Context, g *instance, mem api.Memory, stack []uin
 		result(stack, errInvalid)
 		return
 	}
-	name, l := string(bytesAt(mem, stack[0], stack[1])), g.kv.lent
-	if _, ok := g.owner.grants().Secrets[name]; !ok || l == nil {
-		denied(g, stack)
-		return
-	}
-	stack[0] = 0
-	if l.secret(l.plugin, name).Set() {
-		stack[0] = 1
-	}
+	result(stack, g.secretReady(string(bytesAt(mem, stack[0], stack[1]))))
 }
 
-// hostMetric counts for the plugin. Names beyond the bound are refused, so that no guest can fill the metrics.
+// secretReady is 1 when the operator has set the secret, 0 when not.
+func (in *instance) secretReady(name string) (code int) {
+	l := in.kv.lent
+	if name == "" || len(name) > maxSecretName {
+		return errInvalid
+	}
+	if _, ok := in.owner.grants().Secrets[name]; !ok || l == nil {
+		return in.deny()
+	}
+	if l.secret(l.plugin, name).Set() {
+		return 1
+	}
+	return 0
+}
+
 func hostMetric(_ context.Context, g *instance, mem api.Memory, stack []uint64) {
 	if uint32(stack[1]) > maxMetricName {
 		result(stack, errTooLarge)
 		return
 	}
-	name, n := textAt(mem, stack[0], stack[1]), api.DecodeF64(stack[2])
-	if !metricName(name) || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
-		result(stack, errInvalid)
-		return
+	result(stack, g.metric(textAt(mem, stack[0], stack[1]), api.DecodeF64(stack[2])))
+}
+
+// metric counts for the plugin. Names beyond the bound are refused, so that no guest can fill the metrics. The name is not kept.
+func (in *instance) metric(name string, n float64) (code int) {
+	switch {
+	case len(name) > maxMetricName:
+		return errTooLarge
+	case !metricName(name) || math.IsNaN(n) || math.IsInf(n, 0) || n < 0:
+		return errInvalid
 	}
-	l := g.kv.lent
+	l := in.kv.lent
 	if l == nil { // describe and examples count nothing
-		result(stack, 0)
-		return
+		return 0
 	}
 	known, ok := l.metric(name)
 	if !ok {
-		result(stack, errTooLarge)
-		return
+		return errTooLarge
 	}
 	if l.ports.Count != nil {
 		l.ports.Count(l.plugin, known, n)
 	}
-	result(stack, 0)
+	return 0
 }
 
 // metric returns the lasting text of one of the plugin's metrics, and takes a new one while there is room.
@@ -315,33 +355,47 @@ func metricName(s string) bool {
 // hostFetch is http_fetch. It may wait, so it is for plan and configure only: no request waits for it but the one that asks.
 func hostFetch(ctx context.Context, g *instance, mem api.Memory, stack []uint64) {
 	request, dst := bytesAt(mem, stack[0], stack[1]), bytesAt(mem, stack[2], stack[3])
-	l, grants := g.kv.lent, g.owner.grants()
-	if l == nil || l.lane == nil || g.op != wire.OpPlan && g.op != wire.OpConfigure || len(grants.HTTPHosts) == 0 {
-		denied(g, stack)
-		return
+	var held []byte
+	if l := g.kv.lent; l != nil && l.lane != nil && g.mayFetch() {
+		held = l.lane.Held(ctx, request)
 	}
-	answer := l.lane.Held(ctx, request)
-	if answer == nil {
-		var err error
-		if answer, err = l.fetch(ctx, g, grants, request); err != nil {
-			g.owner.log.Debug("http_fetch failed", "error", err.Error())
-			switch code := fetchCode(err); code {
-			case errDenied:
-				denied(g, stack)
-			case errTooLarge:
+	answer, code := held, 0
+	if held == nil {
+		if answer, code = g.fetch(ctx, request); code != 0 {
+			if code == errTooLarge {
 				clear(dst[:min(len(dst), 4)]) // no buffer would be large enough
-				result(stack, code)
-			default:
-				result(stack, code)
 			}
+			result(stack, code)
 			return
 		}
 	}
-	code := hand(dst, answer)
+	code = hand(dst, answer)
 	if code == errTooLarge {
-		l.lane.Hold(ctx, request, answer)
+		g.kv.lent.lane.Hold(ctx, request, answer)
 	}
 	result(stack, code)
+}
+
+// mayFetch says whether http_fetch is for the present call.
+func (in *instance) mayFetch() bool {
+	return (in.op == wire.OpPlan || in.op == wire.OpConfigure) && len(in.owner.grants().HTTPHosts) > 0
+}
+
+// fetch sends a request, or says why not.
+func (in *instance) fetch(ctx context.Context, request []byte) (answer []byte, code int) {
+	l := in.kv.lent
+	if l == nil || l.lane == nil || !in.mayFetch() {
+		return nil, in.deny()
+	}
+	answer, err := l.fetch(ctx, in, in.owner.grants(), request)
+	if err == nil {
+		return answer, 0
+	}
+	in.owner.log.Debug("http_fetch failed", "error", err.Error())
+	if code = fetchCode(err); code == errDenied {
+		return nil, in.deny()
+	}
+	return nil, code
 }
 
 // fetch sends a request. It ends with the call, or when the client goes away, and leaves the guest the time to say something

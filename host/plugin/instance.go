@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/weirgate/weir/host/plugin/extism"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -31,6 +32,7 @@ type instance struct {
 	kv     *space
 	random io.Reader
 	stderr ring
+	apart  *extism.Instance // of a guest of Extism; then there is no mod, memory, alloc, run and fuel
 	stack  [2]uint64
 	at     uint32 // the guest's input buffer
 	size   uint32 // the largest size that was asked for
@@ -59,13 +61,23 @@ func (in *instance) begin(caller context.Context, op, budget wire.Op, now, deadl
 	in.stderr.reset()
 	in.limit.refused = false
 	in.given = in.owner.limits.fuel[budget]
-	in.fuel.Set(uint64(in.given))
+	if in.fuel != nil { // else it is in the code
+		in.fuel.Set(uint64(in.given))
+	}
 }
 
 func (in *instance) end() {
 	in.caller, in.op = nil, 0
 	in.calls++
-	in.weigh(int64(in.memory.Size()))
+	in.weigh(int64(in.footprint()))
+}
+
+// footprint is the memory in bytes.
+func (in *instance) footprint() int {
+	if in.apart != nil {
+		return len(in.limit.b) + in.apart.Bytes()
+	}
+	return int(in.memory.Size())
 }
 
 // weigh notes the size of the memory, in the sum of the guest too.
@@ -95,6 +107,9 @@ func (in *instance) within(caller context.Context, op, budget wire.Op, input []b
 		defer stop()
 		defer context.AfterFunc(in.owner.draining, stop)()
 		ctx = waits
+	}
+	if in.apart != nil {
+		return in.throughExtism(ctx, op, budget, input)
 	}
 	if err := in.input(ctx, input); err != nil {
 		return nil, err
@@ -199,6 +214,10 @@ const maxCalls = 100_000
 
 func (in *instance) close() {
 	in.weigh(0)
+	if in.apart != nil {
+		in.apart.Close()
+		return
+	}
 	_ = in.mod.Close(context.Background()) // it only frees; there is nothing to do about an error
 }
 

@@ -36,7 +36,11 @@ func precheck(wasm []byte, most *limits) (*binary.Outline, *Fault) {
 	case err != nil:
 		return nil, fault(StepPrecheck, CodeMalformed, "the module is damaged (%v); copy or build it again", err)
 	}
-	if f := checkExports(o); f != nil {
+	check := checkExports
+	if kindOf(o) == loaderExtism {
+		check = checkExtismExports
+	}
+	if f := check(o); f != nil {
 		return nil, f
 	}
 	if o.Memories != 1 {

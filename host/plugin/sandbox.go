@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/weirgate/weir/host/plugin/binary"
+	"github.com/weirgate/weir/host/plugin/extism"
 )
 
 // sandbox is where the code of one guest lives: a wazero runtime with the host's functions and the compiled module.
@@ -21,6 +22,8 @@ type sandbox struct {
 	cache   wazero.CompilationCache
 	host    []wazero.CompiledModule
 	code    wazero.CompiledModule
+
+	apart *extism.Code // of a guest of Extism, which has all the others in itself
 }
 
 // runtimeConfig is how guests are compiled, also by the child process: code of another configuration would not be found in the
@@ -40,6 +43,9 @@ func runtimeConfig(interpret bool) wazero.RuntimeConfig {
 // close frees the sandbox: the compiled module before the runtime, or its code would stay in memory.
 func (s *sandbox) close() {
 	ctx := context.Background()
+	if s.apart != nil {
+		s.apart.Close()
+	}
 	if s.code != nil {
 		_ = s.code.Close(ctx)
 	}
@@ -57,14 +63,11 @@ func (s *sandbox) close() {
 // link defines what a guest may import, and refuses imports beyond that by name.
 func (s *sandbox) link(ctx context.Context, o *binary.Outline) *Fault {
 	weir, err := linkHost(ctx, s.runtime)
-	var wasi wazero.CompiledModule
 	if err == nil {
-		wasi, err = wasi_snapshot_preview1.NewBuilder(s.runtime).Compile(ctx)
+		err = s.guard(ctx, weir)
 	}
-	for _, m := range []wazero.CompiledModule{weir, wasi} {
-		if err == nil {
-			err = s.guard(ctx, m)
-		}
+	if err == nil {
+		err = s.wasi(ctx)
 	}
 	if err != nil {
 		return fault(StepCompile, CodeCompile, "the host's own functions do not link: %v", err)
@@ -80,6 +83,15 @@ func (s *sandbox) link(ctx context.Context, o *binary.Outline) *Fault {
 		}
 	}
 	return nil
+}
+
+// wasi defines the functions of WASI.
+func (s *sandbox) wasi(ctx context.Context) error {
+	m, err := wasi_snapshot_preview1.NewBuilder(s.runtime).Compile(ctx)
+	if err != nil {
+		return err
+	}
+	return s.guard(ctx, m)
 }
 
 // guard puts a gate before every function of a host module, where the wall clock is checked (ABI-8).
@@ -172,9 +184,6 @@ func (s *sandbox) importable(im binary.Import) *Fault {
 	if im.Kind != binary.Func {
 		return fault(StepPrecheck, CodeUnknownImport, "imports the %s %s.%s; a plugin imports functions only", im.Kind, im.Module, im.Name)
 	}
-	if strings.HasPrefix(im.Module, "extism:") {
-		return fault(StepPrecheck, CodeUnknownImport, "needs %s.%s: this host does not load Extism guests yet", im.Module, im.Name)
-	}
 	for _, m := range s.host {
 		if m.Name() != im.Module {
 			continue
@@ -192,6 +201,10 @@ func (s *sandbox) importable(im binary.Import) *Fault {
 }
 
 func signature(f api.FunctionDefinition) binary.Signature {
+	return signatureOf(f.ParamTypes(), f.ResultTypes())
+}
+
+func signatureOf(params, results []api.ValueType) binary.Signature {
 	list := func(ts []api.ValueType) string {
 		names := make([]string, len(ts))
 		for i, t := range ts {
@@ -199,7 +212,7 @@ func signature(f api.FunctionDefinition) binary.Signature {
 		}
 		return strings.Join(names, " ")
 	}
-	return binary.Signature("(" + list(f.ParamTypes()) + ")->(" + list(f.ResultTypes()) + ")")
+	return binary.Signature("(" + list(params) + ")->(" + list(results) + ")")
 }
 
 // memoryLimit is a memory that does not grow beyond the limit of its plugin (ABI-8; ABI-2, limits).
@@ -230,6 +243,9 @@ func (l *memoryLimit) Free() { l.b = nil }
 func (g *guest) instantiate(ctx context.Context, kv *space, random io.Reader, now time.Time) (_ *instance, err error) {
 	in := &instance{owner: g, kv: kv, random: random, now: now, deadline: g.clock().Add(g.limits.wall[opInitialize]), limit: &memoryLimit{pages: g.limits.pages}}
 	in.ctx = context.WithValue(context.Background(), guestKey{}, in)
+	if g.apart != nil {
+		return g.instantiateExtism(ctx, in)
+	}
 	made := experimental.WithMemoryAllocator(in.ctx, experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return in.limit }))
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(random).WithStderr(&in.stderr)
 	if in.mod, err = g.runtime.InstantiateModule(made, g.code, config); err != nil {
