@@ -18,6 +18,7 @@ const (
 	KindCleared  = "connection.cleared"
 	KindTerminal = "connection.terminal"
 	KindRejected = "rejected.counted"
+	KindProbe    = "connection.probe"
 )
 
 // Book keeps the records of all connections, by connection id. Reading one takes no lock; changes of one record are
@@ -29,8 +30,9 @@ type Book struct {
 
 // cell is one record. The state behind the pointer is never written into.
 type cell struct {
-	mu    sync.Mutex // held while the record changes
-	state atomic.Pointer[State]
+	mu      sync.Mutex // held while the record changes
+	state   atomic.Pointer[State]
+	probing atomic.Bool // a probe of the connection is under way (COOL-24)
 }
 
 // NewBook returns an empty book. Warn hears about stored values that could not be read and were taken as absent
@@ -123,7 +125,7 @@ func (b *Book) Learn(at resilience.Moment, t catalog.Target, generation uint64, 
 // that cannot be read is an error and changes nothing.
 func (b *Book) Apply(e store.Event) error {
 	switch e.Kind {
-	case KindCooldown, KindError, KindCleared, KindTerminal, KindRejected:
+	case KindCooldown, KindError, KindCleared, KindTerminal, KindRejected, KindProbe:
 	default:
 		return nil
 	}

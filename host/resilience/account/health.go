@@ -32,7 +32,7 @@ func (s State) Condition(now time.Time) Condition {
 }
 
 // Health is the health object of a connection as the management API shows it (OBJ-8): times are RFC 3339 in UTC with
-// milliseconds, absent values null. NextProbeAt and RecheckAt stay null until there are probes and re-checks.
+// milliseconds, absent values null.
 type Health struct {
 	Status           Condition   `json:"status"`
 	TestStatus       Status      `json:"testStatus"`
@@ -75,6 +75,10 @@ func (s State) Health(now time.Time) Health {
 	}
 	if s.Cooling(ms) {
 		h.RateLimitedUntil = shownTime(s.Until)
+		h.NextProbeAt = shownTime(s.NextProbe(ms))
+	}
+	if s.TestStatus.Terminal() {
+		h.RecheckAt = shownTime(s.RecheckAt)
 	}
 	return h
 }

@@ -90,6 +90,14 @@ type State struct {
 	Credentials uint64 `json:"credentialRevision,omitempty"` // of the connection, when the state was earned
 	Mark        uint16 `json:"credentialMark,omitempty"`     // of its secrets, see credentials.go
 
+	ProbeAt int64 `json:"nextProbeAt,omitempty"` // when the cooldown may be tested before its end (COOL-24); 0: not at all
+	Probes  int   `json:"probes,omitempty"`      // that failed in this cooldown
+
+	RecheckAt         int64 `json:"recheckAt,omitempty"` // when a terminal state is to be tested (COOL-59); 0: not at all
+	Rechecks          int   `json:"rechecks,omitempty"`  // that failed in this state
+	ExpiredRetryCount int   `json:"expiredRetryCount,omitempty"`
+	ExpiredRetryAt    int64 `json:"expiredRetryAt,omitempty"` // of the latest one (COOL-53)
+
 	LastError     string            `json:"lastError,omitempty"`
 	LastErrorType wire.Reason       `json:"lastErrorType,omitempty"`
 	LastErrorAt   int64             `json:"lastErrorAt,omitempty"`

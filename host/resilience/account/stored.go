@@ -47,6 +47,7 @@ func (b *Book) decode(connection string, data []byte) (State, error) {
 	}
 	s.Until = until
 	s.Level = max(s.Level, 0)
+	s.Probes, s.Rechecks = max(s.Probes, 0), max(s.Rechecks, 0)
 	for i := range s.Rejected {
 		s.Rejected[i].Count = max(s.Rejected[i].Count, 0)
 	}

@@ -1,8 +1,10 @@
 // Package cooldown owns the connection cooldown: how long a connection is left alone after a failure, and what a success
-// lifts (COOL-2 to COOL-46). Its state is the record in package account, which it shares with the terminal gate.
+// lifts (COOL-2 to COOL-46), and who may test a long one before its end (COOL-24). Its state is the record in package account, which it shares with the terminal gate.
 package cooldown
 
 import (
+	"time"
+
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -25,8 +27,8 @@ func New(book *account.Book) *Gate { return &Gate{book} }
 // Name returns connection_cooldown.
 func (g *Gate) Name() string { return Name }
 
-// Admit refuses while the cooldown runs (COOL-2). The permit remembers the revision of the record, by which a late
-// answer is told from a new one.
+// Admit refuses while the cooldown runs (COOL-2), except for the one request that tests it (COOL-24). The permit remembers
+// the revision of the record, by which a late answer is told from a new one.
 func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit, *resilience.Refusal) {
 	s := g.book.Peek(t.Connection.ID)
 	if s == nil {
@@ -34,6 +36,9 @@ func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit,
 	}
 	if s.Until != 0 {
 		if refusal := refuse(at, t, s); refusal != nil {
+			if p, ok := g.probe(at, t); ok {
+				return p, nil
+			}
 			return resilience.Permit{}, refusal
 		}
 	}
@@ -42,10 +47,11 @@ func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit,
 
 // Peek is the refusal that Admit would give.
 func (g *Gate) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal {
-	if s := g.book.Peek(t.Connection.ID); s != nil {
-		return refuse(at, t, s)
+	s := g.book.Peek(t.Connection.ID)
+	if s == nil || due(at, s) && !g.book.Probing(t.Connection.ID) {
+		return nil
 	}
-	return nil
+	return refuse(at, t, s)
 }
 
 func refuse(at resilience.Moment, t catalog.Target, s *account.State) *resilience.Refusal {
@@ -54,7 +60,8 @@ func refuse(at resilience.Moment, t catalog.Target, s *account.State) *resilienc
 	}
 	return &resilience.Refusal{
 		Gate: Name, Reason: s.LastErrorType, Wait: waitFor(s.LastErrorType),
-		Since: account.Time(s.Since), RetryAt: account.Time(s.Until), Cause: s.Cause,
+		Since: account.Time(s.Since), RetryAt: account.Time(s.Until), NextProbeAt: account.Time(s.NextProbe(at.Now.UnixMilli())),
+		Cause: s.Cause,
 	}
 }
 
@@ -69,12 +76,19 @@ func waitFor(r wire.Reason) resilience.Wait {
 	}
 }
 
-// Cancel does nothing: a permit of this gate holds nothing.
-func (g *Gate) Cancel(resilience.Moment, catalog.Target, resilience.Permit) {}
+// Cancel gives a probe back: the next request may make it.
+func (g *Gate) Cancel(_ resilience.Moment, t catalog.Target, p resilience.Permit) {
+	if p.Probe {
+		g.book.EndProbe(t.Connection.ID)
+	}
+}
 
 // Settle learns from an outcome as CLS-15 says: a success clears what is set, a failure with scope connection or provider
 // cools the connection, one with scope model is recorded for display, and one with scope request changes nothing.
 func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permit, o resilience.Outcome) []store.Event {
+	if p.Probe {
+		defer g.book.EndProbe(t.Connection.ID)
+	}
 	if o.Ignore {
 		return nil // COOL-34
 	}
@@ -83,16 +97,16 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 			return nil
 		}
 		return g.book.Learn(at, t, p.Generation, o, func(s account.State) (account.State, string) {
-			return succeeded(s, at.Now.UnixMilli(), p.Generation, t)
+			return succeeded(s, at.Now.UnixMilli(), p, t)
 		})
 	}
-	changed := g.fail(at, t, p.Generation, o)
-	if coolsProvider(o) {
+	changed := g.fail(at, t, p, o)
+	if coolsProvider(at, o) {
 		for _, c := range t.Provider.Connections {
 			if c.ID != t.Connection.ID {
 				other := t
 				other.Connection = c
-				changed = append(changed, g.fail(at, other, newest, o)...)
+				changed = append(changed, g.fail(at, other, resilience.Permit{Generation: newest}, o)...)
 			}
 		}
 	}
@@ -104,9 +118,9 @@ const newest = ^uint64(0)
 
 // coolsProvider says whether a rule cools all connections of the provider: scope provider and a length of its own
 // (RUL-8). Refusals and limits of concurrency have lengths of their own, and are counted by account.
-func coolsProvider(o resilience.Outcome) bool {
+func coolsProvider(at resilience.Moment, o resilience.Outcome) bool {
 	v := o.Verdict
-	if v.Scope != wire.ScopeProvider || v.Cooldown <= 0 || v.RequestScoped || o.OwnDeadline {
+	if v.Scope != wire.ScopeProvider || v.Cooldown <= 0 || v.RequestScoped || spared(at, o) {
 		return false
 	}
 	switch v.Reason {
@@ -117,15 +131,41 @@ func coolsProvider(o resilience.Outcome) bool {
 	}
 }
 
-func (g *Gate) fail(at resilience.Moment, t catalog.Target, generation uint64, o resilience.Outcome) []store.Event {
+// spared says whether an outcome cools nothing: what our own clocks ended (COOL-33), and a stream that fell silent, unless
+// the operator wants it (COOL-32).
+func spared(at resilience.Moment, o resilience.Outcome) bool {
+	switch o.Fault {
+	case resilience.FaultStall:
+		return !at.Catalog.Settings.StreamStallCooldown
+	case resilience.FaultOwnDeadline, resilience.FaultTargetTimer:
+		return true
+	default:
+		return o.OwnDeadline
+	}
+}
+
+func (g *Gate) fail(at resilience.Moment, t catalog.Target, p resilience.Permit, o resilience.Outcome) []store.Event {
 	if v := o.Verdict; v.RequestScoped || v.Scope == wire.ScopeRequest || v.Scope == wire.ScopeNone {
 		return nil // COOL-45
 	}
+	s := at.Catalog.Settings
 	f := failure{
-		now: at.Now.UnixMilli(), generation: generation, model: t.Model, connection: t.Connection, outcome: o,
-		profile: profile(at.Catalog.Settings, t), longest: at.Catalog.Settings.MaxCooldown,
+		now: at.Now.UnixMilli(), generation: p.Generation, probe: p.Probe, model: t.Model, connection: t.Connection, outcome: o,
+		spared: spared(at, o), profile: profile(s, t), longest: s.MaxCooldown, delay: delay(s, t), probes: s.CooldownProbe,
 	}
-	return g.book.Learn(at, t, generation, o, f.apply)
+	return g.book.Learn(at, t, p.Generation, o, f.apply)
+}
+
+// delay is how long a rate-limited connection rests where the answer names no time: the connection's own word, then the
+// provider's, then the process's; 0 when there is none (COOL-20).
+func delay(s *settings.Values, t catalog.Target) time.Duration {
+	if d := t.Connection.RateLimitReset; d > 0 {
+		return d
+	}
+	if d := s.ProviderQuotaOverrides[t.Provider.ID].RateLimitCooldown; d > 0 {
+		return d
+	}
+	return s.RotationRateLimitReset
 }
 
 // profile is the ladder of the provider's category (COOL-10).

@@ -43,7 +43,8 @@ func (f failure) cooldown(s account.State) length {
 }
 
 // own is the length without a hint. Most failures climb: the profile's base, or a rule's in its place, doubled with each
-// level (COOL-11). Three kinds take a length as it stands and keep the level.
+// level (COOL-11). Three kinds take a length as it stands and keep the level, and the
+// operator's own delay for rate limits sets it to 0.
 func (f failure) own(s account.State) length {
 	v := f.outcome.Verdict
 	level := s.LevelAt(f.now) // COOL-15
@@ -54,6 +55,8 @@ func (f failure) own(s account.State) length {
 		return length{end: min(v.Cooldown, farthestHint), level: level}
 	case v.Cooldown > 0 && (v.Reason == wire.QuotaExhausted || v.Reason == wire.ServiceNotRunning): // RUL-6, COOL-36
 		return length{end: min(v.Cooldown, f.longest), level: level}
+	case v.Reason == wire.RateLimitExceeded && v.Cooldown == 0 && f.delay > 0: // COOL-20, COOL-21
+		return length{end: f.delay}
 	}
 	base := f.profile.Base
 	if v.Cooldown > 0 {

@@ -20,11 +20,23 @@ type failure struct {
 	outcome    resilience.Outcome
 	profile    settings.CooldownProfile
 	longest    time.Duration // caps a scaled cooldown (COOL-12)
+	delay      time.Duration // for rate limits without a hint (COOL-20); 0: none
+	spared     bool          // nothing cools (COOL-32, COOL-33)
+	probe      bool          // the attempt tested the cooldown (COOL-24)
+	probes     settings.CooldownProbe
 }
 
 // apply returns the record after the failure and the kind of event, empty when nothing changed.
 func (f failure) apply(s account.State) (account.State, string) {
 	s = s.For(f.connection).EarnedBy(f.connection)
+	after, kind := f.step(s)
+	if f.probe {
+		return f.probed(after, kind)
+	}
+	return after, kind
+}
+
+func (f failure) step(s account.State) (account.State, string) {
 	v := f.outcome.Verdict
 	switch {
 	case s.TestStatus.Terminal():
@@ -33,8 +45,8 @@ func (f failure) apply(s account.State) (account.State, string) {
 		return f.rejected(s)
 	case s.Cooling(f.now):
 		return f.whileCooling(s)
-	case v.Scope == wire.ScopeModel, f.outcome.OwnDeadline, f.connection.DisableCooling:
-		return f.shown(s), account.KindError // LOCK-16, COOL-33, COOL-19
+	case v.Scope == wire.ScopeModel, f.spared, f.connection.DisableCooling:
+		return f.shown(s), account.KindError // LOCK-16, COOL-32, COOL-33, COOL-19
 	case s.Fence > f.generation:
 		return f.late(s)
 	}
@@ -45,7 +57,7 @@ func (f failure) apply(s account.State) (account.State, string) {
 // upstream itself named, and that is later, moves the end (COOL-17).
 func (f failure) whileCooling(s account.State) (account.State, string) {
 	hint := f.hint()
-	if v := f.outcome.Verdict; v.Scope == wire.ScopeModel || f.outcome.OwnDeadline || f.connection.DisableCooling || f.now+hint.Milliseconds() <= s.Until {
+	if v := f.outcome.Verdict; v.Scope == wire.ScopeModel || f.spared || f.connection.DisableCooling || f.now+hint.Milliseconds() <= s.Until {
 		return s, ""
 	}
 	return f.cool(s, length{end: hint, level: s.Level, explicit: true})
@@ -68,6 +80,7 @@ func (f failure) shown(s account.State) account.State {
 
 // cool writes a cooldown. A length of 0, which the settings allow, marks the connection and leaves it eligible.
 func (f failure) cool(s account.State, l length) (account.State, string) {
+	before := s
 	if s.TestStatus != account.Unavailable || !s.Cooling(f.now) {
 		s.Since = f.now
 	}
@@ -80,17 +93,18 @@ func (f failure) cool(s account.State, l length) (account.State, string) {
 		s.Cause.Source = "" // what the answer said is not what it came to
 	}
 	if l.end <= 0 {
-		s.Until = 0
+		s.Until, s.ProbeAt, s.Probes = 0, 0, 0
 		return s, account.KindError
 	}
 	s.Until = f.now + max(l.end.Milliseconds(), 1)
-	return s, account.KindCooldown
+	return f.probing(s, before, l), account.KindCooldown
 }
 
 // succeeded returns the record after a success of an attempt that was admitted under generation (COOL-4): everything is
 // cleared in one write, except a terminal state, which is not this gate's, and a reset that the upstream named after the
-// attempt began (COOL-5). The model's count of refusals goes with any success of it (COOL-43).
-func succeeded(s account.State, now int64, generation uint64, t catalog.Target) (account.State, string) {
+// attempt began (COOL-5), unless the attempt was the one that tested it (COOL-24). The model's count of refusals goes with
+// any success of it (COOL-43).
+func succeeded(s account.State, now int64, p resilience.Permit, t catalog.Target) (account.State, string) {
 	if s.TestStatus.Terminal() {
 		return s, ""
 	}
@@ -100,7 +114,7 @@ func succeeded(s account.State, now int64, generation uint64, t catalog.Target) 
 	rest := without(s.Rejected, t.Model, now)
 	dropped := len(rest) < len(s.Rejected)
 	s.Rejected = rest
-	if s.Cooling(now) && s.Explicit && s.Fence > generation {
+	if s.Cooling(now) && s.Explicit && s.Fence > p.Generation && !p.Probe {
 		if dropped {
 			return s, account.KindRejected
 		}

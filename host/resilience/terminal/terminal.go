@@ -67,7 +67,7 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 	var next func(account.State) (account.State, string)
 	switch state, ended := Means(t, o); {
 	case ended:
-		next = ends(state, t, o, at.Now.UnixMilli())
+		next = ends(state, t, o, at)
 	case o.OK && !o.Ignore:
 		if s := g.book.Peek(t.Connection.ID); s == nil || !s.TestStatus.Terminal() {
 			return nil
@@ -80,7 +80,8 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 }
 
 // ends returns the step that puts the connection of t into a terminal state.
-func ends(state wire.TerminalState, t catalog.Target, o resilience.Outcome, now int64) func(account.State) (account.State, string) {
+func ends(state wire.TerminalState, t catalog.Target, o resilience.Outcome, at resilience.Moment) func(account.State) (account.State, string) {
+	now := at.Now.UnixMilli()
 	return func(s account.State) (account.State, string) {
 		s = s.For(t.Connection)
 		status := account.Of(state)
@@ -89,7 +90,8 @@ func ends(state wire.TerminalState, t catalog.Target, o resilience.Outcome, now 
 			return s, ""
 		}
 		next := account.State{Revision: s.Revision, Rejected: s.Rejected, TestStatus: status, Since: now, Fence: s.Revision + 1}
-		return next.EarnedBy(t.Connection).Failed(now, o), account.KindTerminal
+		next = next.EarnedBy(t.Connection).Scheduled(t.Connection, now, at.Catalog.Settings.CredentialCheckInterval)
+		return next.Failed(now, o), account.KindTerminal
 	}
 }
 
