@@ -16,7 +16,23 @@ import (
 // pluginSets lets the dispatcher see the plugin runtime through the interfaces that it declares.
 type pluginSets struct{ runtime *plugin.Runtime }
 
-func (p pluginSets) Acquire() dispatch.PluginSet { return pluginSet{p.runtime.Acquire()} }
+func (p pluginSets) Acquire() dispatch.PluginSet {
+	set := p.runtime.Acquire()
+	if set.Shadowed() {
+		return watchedSet{pluginSet{set}, p.runtime.Watch(set)}
+	}
+	return pluginSet{set}
+}
+
+// watchedSet is a set for one call whose failures shadows are compared with when it is over (PLG-4).
+type watchedSet struct {
+	pluginSet
+	watch *plugin.Watch
+}
+
+func (s watchedSet) Judge(p *catalog.Provider) dispatch.Judge { return s.watch.Judge(p) }
+
+func (s watchedSet) Release() { s.watch.Release() }
 
 type pluginSet struct{ set *plugin.Set }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/weirgate/weir/host/config"
 	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/plugin/trust"
 	"github.com/weirgate/weir/store"
 )
 
@@ -43,7 +45,7 @@ func (h *Host) loadFile() (*fileState, []document.Fault) {
 		return nil, faults
 	}
 	fs.file, fs.input = f, f.Input
-	return fs, document.InOrder(append(faults, fs.limitFaults()...))
+	return fs, document.InOrder(slices.Concat(faults, fs.limitFaults(), fs.keyFaults()))
 }
 
 // limitFaults are the limits of plugins that no plugin may have (ABI-8).
@@ -59,6 +61,46 @@ func (fs *fileState) limitFaults() []document.Fault {
 		}
 	}
 	return faults
+}
+
+// keyFaults are the trusted keys that are no keys (ABI-11).
+func (fs *fileState) keyFaults() []document.Fault {
+	var faults []document.Fault
+	if fs.file == nil {
+		return nil
+	}
+	for i, text := range fs.file.Plugins.TrustedKeys {
+		if _, err := trust.ParseKey(text); err != nil {
+			faults = append(faults, fs.input.Root.Fault(document.At("plugins.trusted_keys", i), err.Error()))
+		}
+	}
+	return faults
+}
+
+// trust is whom the file trusts with plugins.
+func (fs *fileState) trust() trust.Policy {
+	p := trust.Policy{Mode: trust.Open}
+	if fs.file == nil {
+		return p
+	}
+	p.Mode = cmp.Or(fs.file.Plugins.Trust, trust.Open)
+	for _, text := range fs.file.Plugins.TrustedKeys {
+		if k, err := trust.ParseKey(text); err == nil { // else the file was refused
+			p.Keys = append(p.Keys, k)
+		}
+	}
+	return p
+}
+
+// samePlugins says whether both files say the same about plugins, as far as a running gateway can follow.
+func (fs *fileState) samePlugins(o *fileState) bool {
+	return reflect.DeepEqual(fs.modes(), o.modes()) && reflect.DeepEqual(fs.pluginSettings(), o.pluginSettings()) && fs.trust().Equal(o.trust())
+}
+
+// configurePlugins puts in force what the file says about plugins.
+func (h *Host) configurePlugins(ctx context.Context, fs *fileState) {
+	h.plugins.Trust(ctx, fs.trust())
+	h.plugins.Configure(ctx, fs.modes(), fs.pluginSettings())
 }
 
 // everyFault adds to the faults of a file those that its objects have among plugins and stored objects, so that a person mends
@@ -165,15 +207,15 @@ func (h *Host) Reload(ctx context.Context) error {
 func (h *Host) adopt(ctx context.Context, fs *fileState) error {
 	old := h.file.Load()
 	err := h.rebuild(ctx, fs)
-	if reflect.DeepEqual(old.modes(), fs.modes()) && reflect.DeepEqual(old.pluginSettings(), fs.pluginSettings()) {
+	if old.samePlugins(fs) {
 		return err
 	}
-	h.plugins.Configure(ctx, fs.modes(), fs.pluginSettings())
+	h.configurePlugins(ctx, fs)
 	if err == nil {
 		return h.rebuild(ctx, nil)
 	}
 	if err = h.rebuild(ctx, fs); err != nil {
-		h.plugins.Configure(ctx, old.modes(), old.pluginSettings())
+		h.configurePlugins(ctx, old)
 	}
 	return err
 }

@@ -26,9 +26,11 @@ import (
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/resilience/cooldown"
 	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/terminal"
+	"github.com/weirgate/weir/host/resilience/window"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/host/vault"
 	"github.com/weirgate/weir/store"
@@ -50,6 +52,8 @@ type Host struct {
 	record       *record.Recorder
 	book         *account.Book
 	lockouts     *lockout.Gate
+	breakers     *breaker.Gate
+	windows      *window.Gate
 	ladder       *resilience.Ladder
 	notes        *notes
 	banned       chan string // connections to set inactive (COOL-63)
@@ -142,9 +146,9 @@ func (h *Host) startPlugins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cache := ""
+	cache, data := "", ""
 	if h.keepsFiles() {
-		cache = filepath.Join(h.process.DataDir, "cache")
+		cache, data = filepath.Join(h.process.DataDir, "cache"), h.process.DataDir
 	}
 	fs := h.file.Load()
 	if dir := h.process.PluginsDir; dir != "" {
@@ -157,8 +161,8 @@ func (h *Host) startPlugins(ctx context.Context) error {
 		return errors.New("plugins.compile is child, but this program has no command that compiles; use inprocess")
 	}
 	h.plugins = plugin.New(plugin.Options{
-		Version: h.o.Version, Builtins: builtins, Dir: h.process.PluginsDir, CacheDir: cache, Log: h.o.Log, Now: h.o.Now,
-		Modes: fs.modes(), Settings: fs.pluginSettings(), RequireExamples: fs.requireExamples(), Demo: h.o.Demo,
+		Version: h.o.Version, Builtins: builtins, Dir: h.process.PluginsDir, CacheDir: cache, DataDir: data, Log: h.o.Log, Now: h.o.Now,
+		Trust: fs.trust(), Modes: fs.modes(), Settings: fs.pluginSettings(), RequireExamples: fs.requireExamples(), Demo: h.o.Demo,
 		Compile: h.compile, Child: h.o.CompileChild, Observer: h.metrics,
 		OnChange: h.pluginsChanged, OnEvent: h.pluginEvent,
 		Ports: plugin.Ports{
@@ -202,8 +206,10 @@ func (h *Host) firstSnapshot(ctx context.Context) error {
 // makeGates makes the gates, and the journal and metrics that they and the plugins write to.
 func (h *Host) makeGates(context.Context) error {
 	h.book = account.NewBook(func(text string) { h.o.Log.Warn(text) })
-	h.lockouts = lockout.New(h.book, nil)
-	h.ladder = resilience.NewLadder(terminal.New(h.book), cooldown.New(h.book), h.lockouts)
+	h.breakers = breaker.New(h.o.Now)
+	h.windows = window.New(h.breakers.IsOpen)
+	h.lockouts = lockout.New(h.book, h.breakers.IsOpen)
+	h.ladder = resilience.NewLadder(h.breakers, h.windows, terminal.New(h.book), cooldown.New(h.book), h.lockouts)
 	h.record = record.New(record.Options{Store: h.store, Gates: snapshotters(h.ladder), Log: h.o.Log, Now: h.o.Now})
 	h.metrics = h.newMetrics()
 	return nil
@@ -261,6 +267,7 @@ func (h *Host) wire(context.Context) error {
 	h.background(h.watchFile)
 	h.background(h.notes.keep)
 	h.background(h.disableBanned)
+	h.background(h.keepBreakers)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func TestExampleFile(t *testing.T) { // OBJ-1, CFG-1
 		t.Errorf("%+v", f)
 	}
 	want := Plugins{
-		Dir: "./plugins", Modes: map[string]string{"my-rules": "off"}, Compile: "inprocess",
+		Dir: "./plugins", Modes: map[string]string{"my-rules": "off"}, Trust: "open", TrustedKeys: []string{}, Compile: "inprocess",
 		Settings: map[string]PluginSettings{"my-rules": {
 			Config: wire.Raw(`{"a":1}`), Order: 3, OnViolation: "fail_open", Grants: Grants{Providers: []string{"openai"}},
 			Limits: Limits{MemoryMiB: 16, Fuel: map[string]int64{"classify": 100_000}, WallMS: map[string]int64{"plan": 1000}, BodyKiB: 64},
@@ -198,7 +198,7 @@ plugins:
   modes: {a: shadow, b: on}
   trust: signed
   compile: elsewhere
-  trusted_keys: [x]
+  trusted_keys: []
   settings:
     p: {on_violation: fail_often, merge: true, min_confidence: 50, limits: {fuel: 4}, grants: {secrets: [a]}}
 connections:
@@ -221,11 +221,9 @@ settings:
 		"weir.yaml:4:17: shutdown_grace: is not a duration; write one such as 30s or 10m",
 		"weir.yaml:5:1: max_body: must be 1KiB to 1GiB",
 		"weir.yaml:6:9: store.reserve: must be 96MiB or more: the store needs that room to close its files (DATA-6)",
-		"weir.yaml:8:11: plugins.modes.a: shadow is not implemented in this version; use active or off",
-		"weir.yaml:8:22: plugins.modes.b: must be active or off",
-		"weir.yaml:9:3: plugins.trust: signed is not implemented in this version; use open",
+		"weir.yaml:8:22: plugins.modes.b: must be active, shadow or off",
+		"weir.yaml:9:3: plugins.trust: signed needs at least one public key in plugins.trusted_keys, else no plugin could be loaded",
 		"weir.yaml:10:3: plugins.compile: must be one of inprocess, child",
-		"weir.yaml:11:3: plugins.trusted_keys: signatures are not implemented in this version; leave the list empty",
 		"weir.yaml:13:9: plugins.settings.p.on_violation: must be one of fail_open, fail_closed",
 		"weir.yaml:13:35: plugins.settings.p.merge: true is not implemented in this version; leave it false",
 		"weir.yaml:13:48: plugins.settings.p.min_confidence: is not implemented in this version; leave it 0",

@@ -27,7 +27,9 @@ type File struct {
 // Plugins is the section of that name.
 type Plugins struct {
 	Dir             string
-	Modes           map[string]string // by plugin name: active, off
+	Modes           map[string]string // by plugin name: active, shadow, off
+	Trust           string            // open, locked, signed, or empty
+	TrustedKeys     []string          // public keys of minisign
 	Compile         string            // inprocess, child, or empty
 	RequireExamples bool
 	Settings        map[string]PluginSettings

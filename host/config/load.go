@@ -150,39 +150,28 @@ func (r *reader) settings(into settings.Stored, which settings.Doc) {
 // plugins checks the section. What this version does not have is refused, never ignored.
 func (r *reader) plugins() Plugins {
 	s := &r.s.Plugins
-	p := Plugins{Dir: s.Dir, Modes: s.Modes, Compile: s.Compile, RequireExamples: s.RequireExamples, Settings: map[string]PluginSettings{}}
+	p := Plugins{Dir: s.Dir, Modes: s.Modes, Trust: s.Trust, TrustedKeys: s.TrustedKeys, Compile: s.Compile, RequireExamples: s.RequireExamples, Settings: map[string]PluginSettings{}}
 	for _, name := range slices.Sorted(maps.Keys(s.Modes)) {
 		at := document.Join("plugins.modes", name)
 		switch s.Modes[name] {
-		case "active", "off":
-		case "shadow":
-			r.fault(at, "shadow is not implemented in this version; use active or off")
+		case "active", "shadow", "off":
 		default:
-			r.fault(at, "must be active or off")
+			r.fault(at, "must be active, shadow or off")
 		}
 	}
-	r.notYet("plugins.trust", s.Trust, "open", "locked", "signed")
+	if bad := badWord(s.Trust, []string{"open", "locked", "signed"}); bad != "" {
+		r.fault("plugins.trust", "%s", bad)
+	}
+	if s.Trust == "signed" && len(s.TrustedKeys) == 0 {
+		r.fault("plugins.trust", "signed needs at least one public key in plugins.trusted_keys, else no plugin could be loaded")
+	}
 	if bad := badWord(s.Compile, []string{"inprocess", "child"}); bad != "" {
 		r.fault("plugins.compile", "%s", bad)
-	}
-	if len(s.TrustedKeys) > 0 {
-		r.fault("plugins.trusted_keys", "signatures are not implemented in this version; leave the list empty")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
 		p.Settings[name] = r.pluginSettings(document.Join("plugins.settings", name), s.Settings[name])
 	}
 	return p
-}
-
-// notYet allows only the first word; the other words of the specification are refused with a sentence of their own.
-func (r *reader) notYet(path, value, only string, later ...string) {
-	switch {
-	case value == "" || value == only:
-	case slices.Contains(later, value):
-		r.fault(path, "%s is not implemented in this version; use %s", value, only)
-	default:
-		r.fault(path, "must be %s", only)
-	}
 }
 
 func (r *reader) pluginSettings(at string, s pluginSettingsSchema) PluginSettings {

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,12 +44,8 @@ type Key struct{ key minisign.PublicKey }
 // ParseKey reads a public key as minisign prints it: the line that begins with RW, alone or with its comment line before it.
 func ParseKey(text string) (Key, error) {
 	var k Key
-	text = strings.TrimSpace(text)
-	if !strings.Contains(text, "\n") { // the library wants what a file holds, which may be the one line
-		text = strings.TrimSuffix(text, "\r")
-	}
-	if err := k.key.UnmarshalText([]byte(text)); err != nil {
-		return k, fmt.Errorf("is no minisign public key; write the line of NAME.pub that begins with RW")
+	if err := k.key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
+		return k, errors.New("is no minisign public key; write the line of NAME.pub that begins with RW")
 	}
 	return k, nil
 }
@@ -62,6 +59,11 @@ func keyID(id uint64) string { return fmt.Sprintf("%016X", id) }
 type Policy struct {
 	Mode string
 	Keys []Key
+}
+
+// Equal says whether both trust the same.
+func (p Policy) Equal(o Policy) bool {
+	return p.Mode == o.Mode && slices.EqualFunc(p.Keys, o.Keys, func(a, b Key) bool { return a.key.Equal(b.key) })
 }
 
 // SignedBy is the id of the trusted key that signed module, both in the older form of minisign and in the one that signs a
