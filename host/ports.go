@@ -93,71 +93,14 @@ func (h *Host) test(ctx context.Context, id string) (manage.TestResult, error) {
 	now := h.o.Now()
 	h.notes.test(ctx, id, now, c.Models)
 	if c.OK {
-		h.record.Append(h.book.Passed(resilience.Moment{Now: now, Catalog: s}, id)...)
+		at := resilience.Moment{Now: now, Catalog: s}
+		h.record.Append(h.book.Passed(at, id)...)
+		h.record.Append(h.breakers.Passed(at, conn.Provider)...) // BRK-29
 	}
 	return manage.TestResult{
 		OK: c.OK, Status: c.Status, Reason: string(c.Verdict.Reason), Message: c.Message, Rule: c.Verdict.Evidence(),
 		Models: len(c.Models),
 	}, nil
-}
-
-// states are the views of the machines and a person's actions on them, journaled.
-type states struct{ h *Host }
-
-func (s states) at() resilience.Moment {
-	return resilience.Moment{Now: s.h.o.Now(), Catalog: s.h.catalog.Current()}
-}
-
-// Health is the health object of a connection (OBJ-8).
-func (s states) Health(connection string, now time.Time) account.Health {
-	return s.h.book.Health(connection, now)
-}
-
-// Peek asks the ladder without any effect.
-func (s states) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal {
-	return s.h.ladder.Peek(at, t)
-}
-
-// Reset is the operator's reset (COOL-50).
-func (s states) Reset(connection string) string {
-	was, events := s.h.book.Reset(s.at(), connection)
-	s.h.record.Append(events...)
-	return was.String()
-}
-
-// Lockouts lists the lockouts that run now, the longest first (API-30).
-func (s states) Lockouts() []lockout.Lock { return s.h.lockouts.List(s.h.o.Now()) }
-
-// LockoutsOn lists those of one connection.
-func (s states) LockoutsOn(connection string) []lockout.Lock {
-	return s.h.lockouts.On(connection, s.h.o.Now())
-}
-
-// ClearLockout ends the lockouts of a model, or of a family by its name, on one connection, or on all of the provider when
-// connection is empty (API-31, API-32). It says how many ran.
-func (s states) ClearLockout(provider *catalog.Provider, connection, model string) int {
-	n, events := s.h.lockouts.Clear(s.at(), provider, connection, model)
-	s.h.record.Append(events...)
-	return n
-}
-
-// ClearLockoutsOf ends all lockouts of a connection (API-43). It says how many ran.
-func (s states) ClearLockoutsOf(connection string) int {
-	n, events := s.h.lockouts.ClearConnection(s.at(), connection)
-	s.h.record.Append(events...)
-	return n
-}
-
-// ClearLockouts ends all lockouts (API-31). It says how many ran.
-func (s states) ClearLockouts() int {
-	n, events := s.h.lockouts.ClearAll(s.at())
-	s.h.record.Append(events...)
-	return n
-}
-
-// Forget drops the state of a deleted connection (OBJ-7).
-func (s states) Forget(connection string) {
-	s.h.record.Append(s.h.book.Forget(s.at(), connection)...)
 }
 
 // condition is the status word of a connection.

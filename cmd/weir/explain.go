@@ -24,7 +24,7 @@ func explainCommand(g *gateway) *cobra.Command {
 					Order                                   int
 					Provider, ConnectionID, Model, Verdict  string
 					Gate, Reason, Since, Until, NextProbeAt *string
-					Cause                                   *struct{ Plugin, Rule, Message string }
+					Cause                                   *cause
 				}
 			}
 			show, err := g.call(c.Context(), request{method: http.MethodPost, path: "/api/resilience/explain", body: body}, &answer)
@@ -36,18 +36,14 @@ func explainCommand(g *gateway) *cobra.Command {
 			}
 			var rows [][]string
 			for _, x := range answer.Candidates {
-				verdict, until := "would be tried", ""
+				verdict := "would be tried"
 				if x.Verdict != "would_try" {
 					verdict = "left out by " + text(x.Gate) + ": " + text(x.Reason)
-					until = deref(x.Until)
 				}
-				rule := ""
-				if x.Cause != nil && x.Cause.Rule != "" {
-					rule = x.Cause.Plugin + "/" + x.Cause.Rule
-				}
-				rows = append(rows, []string{fmt.Sprint(x.Order), x.Provider, x.ConnectionID, x.Model, verdict, until, rule})
+				rows = append(rows, []string{fmt.Sprint(x.Order), x.Provider, x.ConnectionID, x.Model, verdict,
+					deref(x.Since), deref(x.Until), deref(x.NextProbeAt), x.Cause.evidence()})
 			}
-			return g.app.table([]string{"#", "provider", "connection", "model", "verdict", "until", "rule"}, rows)
+			return g.app.table([]string{"#", "provider", "connection", "model", "verdict", "since", "until", "next probe", "evidence"}, rows)
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "as the client with this key id")

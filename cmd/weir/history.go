@@ -156,6 +156,10 @@ func (e *event) sentence() string {
 		who += " (" + e.Model + ")"
 	}
 	switch e.Kind {
+	case "breaker.changed", "breaker.counted":
+		return b.String() + e.breaker()
+	case "lockout.set", "lockout.decayed", "lockout.cleared":
+		return b.String() + e.lockout()
 	case "connection.cooldown":
 		fmt.Fprintf(&b, "%s cools down until %s", who, e.when("rateLimitedUntil"))
 	case "connection.error":
@@ -168,6 +172,11 @@ func (e *event) sentence() string {
 		fmt.Fprintf(&b, "%s is healthy again", who)
 	case "connection.terminal":
 		fmt.Fprintf(&b, "%s is %s until a person or new credentials help", who, e.word("testStatus"))
+		if e.word("recheckAt") != "" {
+			fmt.Fprintf(&b, ", and is tested again at %s", e.when("recheckAt"))
+		}
+	case "connection.probe":
+		fmt.Fprintf(&b, "%s was probed before its cooldown ends at %s; the next probe is due at %s", who, e.when("rateLimitedUntil"), e.when("nextProbeAt"))
 	case "rejected.counted":
 		fmt.Fprintf(&b, "%s refused a request", who)
 	default:

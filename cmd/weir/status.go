@@ -39,7 +39,7 @@ type status struct {
 func statusCommand(g *gateway) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "status", Short: "Show providers, connections and faults of a running gateway", Args: cobra.NoArgs,
+		Use: "status", Short: "Show providers, breakers, connections and faults of a running gateway", Args: cobra.NoArgs,
 		Example: "  weir status --all",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var s status
@@ -89,8 +89,8 @@ func (a *app) printStatus(s *status, all bool) error {
 		if p.Connections.Total == 0 && !all {
 			continue
 		}
-		rows = append(rows, []string{p.ID, fmt.Sprint(p.Connections.Total), fmt.Sprint(p.Connections.Usable),
-			fmt.Sprint(p.Connections.Cooling), fmt.Sprint(p.Connections.Terminal), deref(p.EarliestEnd)})
+		rows = append(rows, []string{p.ID, text(p.Breaker), fmt.Sprint(p.Connections.Total), fmt.Sprint(p.Connections.Usable),
+			fmt.Sprint(p.Connections.Cooling), fmt.Sprint(p.Connections.Terminal), fmt.Sprint(p.Lockouts), deref(p.EarliestEnd)})
 	}
-	return a.table([]string{"provider", "connections", "usable", "cooling", "terminal", "next back"}, rows)
+	return a.table([]string{"provider", "breaker", "connections", "usable", "cooling", "terminal", "lockouts", "next back"}, rows)
 }

@@ -78,7 +78,8 @@ func readable(v map[string]any) {
 }
 
 func isTime(name string) bool {
-	return name == "at" || name == "since" || name == "until" || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Until")
+	return name == "at" || name == "since" || name == "until" || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Until") ||
+		strings.HasSuffix(name, "Time")
 }
 
 type eventList struct {

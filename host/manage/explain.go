@@ -3,6 +3,7 @@ package manage
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -73,9 +74,10 @@ func explain(s *Server, c *call) (any, error) {
 	e := explanation{Model: b.Model, Resolved: resolved{r.Kind, r.Name}, Candidates: []candidate{}}
 	type place struct{ connection, model string }
 	seen := map[place]bool{}
-	at := resilience.Moment{Now: c.now, Catalog: c.catalog}
+	at := resilience.Moment{Now: c.now, Catalog: c.catalog, Combo: r.Kind == catalog.KindCombo}
 	for _, t := range s.ports.Order(r, key, c.now) {
 		seen[place{t.Connection.ID, t.Model}] = true
+		at.Pinned = at.Combo && pins(r, &t)
 		t.Requested = b.Model
 		e.add(candidateOf(t, s.ports.States.Peek(at, t)))
 	}
@@ -92,6 +94,13 @@ func explain(s *Server, c *call) (any, error) {
 		}
 	}
 	return e, nil
+}
+
+// pins says whether a target of the route names this one connection (PCD-8).
+func pins(r *catalog.Route, t *catalog.Target) bool {
+	return slices.ContainsFunc(r.Targets, func(x catalog.RouteTarget) bool {
+		return x.Connection != nil && x.Connection.ID == t.Connection.ID && x.Model == t.Model
+	})
 }
 
 func (e *explanation) add(c candidate) {

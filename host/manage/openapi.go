@@ -87,7 +87,7 @@ func operation(e *endpoint, components schemas, problems map[string]any) map[str
 		op["parameters"] = parameters
 	}
 	if e.body != nil {
-		op["requestBody"] = map[string]any{"required": true, "content": content(components.of(reflect.TypeOf(e.body)))}
+		op["requestBody"] = map[string]any{"required": !e.optional, "content": content(components.of(reflect.TypeOf(e.body)))}
 	}
 	return op
 }

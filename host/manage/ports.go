@@ -14,6 +14,8 @@ import (
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/breaker"
+	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/store"
 )
 
@@ -78,7 +80,18 @@ type States interface {
 	Health(connection string, now time.Time) account.Health
 	// Peek asks the ladder without any effect (OBJ-25).
 	Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal
-	// Reset is the operator's reset (COOL-50); was is the status before.
+	// Breakers are those that ever counted a failure, read as of now (API-62); Lockouts the running ones.
+	Breakers(now time.Time) []breaker.Status
+	Lockouts(now time.Time) []lockout.Lock
+	// ResetBreakers closes the breaker of one provider, or all for an empty one, and says how many there were to close.
+	ResetBreakers(provider string) int
+	// ClearWindows forgets the failures that the opt-in provider cooldown remembers; an empty provider means all.
+	ClearWindows(provider string)
+	// ClearCooldown ends what is transient on a connection; a terminal state stays (API-43).
+	ClearCooldown(connection string) account.Cleared
+	// ClearLockouts ends the lockouts that match and their counts; what is empty matches all. Model may be a family (API-32).
+	ClearLockouts(provider, connection, model string) int
+	// Reset is the operator's reset (COOL-50), lockouts included (OBJ-10); was is the status before.
 	Reset(connection string) (was string)
 	// Forget drops the state of a deleted connection (OBJ-7).
 	Forget(connection string)

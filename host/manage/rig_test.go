@@ -25,8 +25,11 @@ import (
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/resilience/cooldown"
+	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/terminal"
+	"github.com/weirgate/weir/host/resilience/window"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
@@ -44,6 +47,9 @@ type rig struct {
 	registry *catalog.Registry
 	recorder *record.Recorder
 	book     *account.Book
+	breakers *breaker.Gate
+	windows  *window.Gate
+	lockouts *lockout.Gate
 	ladder   *resilience.Ladder
 	file     *catalog.Input
 	env      map[string]string
@@ -58,7 +64,9 @@ type option func(*rig)
 
 func newRig(t *testing.T, options ...option) *rig {
 	r := &rig{t: t, registry: &catalog.Registry{}, book: account.NewBook(nil), now: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC), env: map[string]string{}}
-	r.ladder = resilience.NewLadder(terminal.New(r.book), cooldown.New(r.book))
+	r.breakers = breaker.New(r.clock)
+	r.windows, r.lockouts = window.New(r.breakers.IsOpen), lockout.New(r.book, r.breakers.IsOpen)
+	r.ladder = resilience.NewLadder(r.breakers, r.windows, terminal.New(r.book), cooldown.New(r.book), r.lockouts)
 	r.store = memory.New(memory.Options{Now: r.clock})
 	r.recorder = record.New(record.Options{Store: r.store, Now: r.clock, Delay: time.Millisecond})
 	r.recorder.Start()
@@ -194,18 +202,47 @@ func (r *rig) fail(id, model string, v wire.Verdict) {
 
 type states struct{ r *rig }
 
+func (s states) at() resilience.Moment {
+	return resilience.Moment{Now: s.r.clock(), Catalog: s.r.registry.Current()}
+}
 func (s states) Health(id string, now time.Time) account.Health { return s.r.book.Health(id, now) }
 func (s states) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal {
 	return s.r.ladder.Peek(at, t)
 }
+func (s states) Breakers(now time.Time) []breaker.Status { return s.r.breakers.All(s.at()) }
+func (s states) Lockouts(now time.Time) []lockout.Lock   { return s.r.lockouts.List(now) }
+func (s states) ResetBreakers(provider string) int {
+	var names []string
+	if provider != "" {
+		names = []string{provider}
+	}
+	n, _ := s.r.breakers.Reset(s.at(), names...)
+	return n
+}
+func (s states) ClearWindows(string) { s.r.windows.Clear(s.at()) }
+func (s states) ClearCooldown(connection string) account.Cleared {
+	found, _ := s.r.book.Clear(s.at(), connection)
+	return found
+}
+func (s states) ClearLockouts(provider, connection, model string) int {
+	var n int
+	switch {
+	case model != "":
+		n, _ = s.r.lockouts.Clear(s.at(), s.at().Catalog.Provider(provider), connection, model)
+	case connection != "":
+		n, _ = s.r.lockouts.ClearConnection(s.at(), connection)
+	default:
+		n, _ = s.r.lockouts.ClearAll(s.at())
+	}
+	return n
+}
 func (s states) Reset(id string) string {
-	was, events := s.r.book.Reset(resilience.Moment{Now: s.r.clock(), Catalog: s.r.registry.Current()}, id)
+	was, events := s.r.book.Reset(s.at(), id)
 	s.r.recorder.Append(events...)
+	s.ClearLockouts("", id, "")
 	return was.String()
 }
-func (s states) Forget(id string) {
-	s.r.recorder.Append(s.r.book.Forget(resilience.Moment{Now: s.r.clock(), Catalog: s.r.registry.Current()}, id)...)
-}
+func (s states) Forget(id string) { s.r.recorder.Append(s.r.book.Forget(s.at(), id)...) }
 
 func order(rt *catalog.Route, key *catalog.Key, _ time.Time) (out []catalog.Target) {
 	for i := range rt.Targets {

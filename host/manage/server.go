@@ -60,6 +60,7 @@ type endpoint struct {
 	summary      string
 	query        []string // names of query parameters
 	body         any      // zero value of the request's type; nil: none
+	optional     bool     // the body may be absent
 	answer       any      // zero value of the answer's type
 	status       int      // of the answer; 0: 200
 	serve        func(*Server, *call) (any, error)

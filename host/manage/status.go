@@ -6,6 +6,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/breaker"
 )
 
 type statusAnswer struct {
@@ -68,7 +69,7 @@ type requestStatus struct {
 	P50Ms            *int64 `json:"p50Ms"`
 }
 
-// getStatus answers what weir status prints (OBJ-24). There is no breaker, lockout or queue yet: they are null, 0 and none.
+// getStatus answers what weir status prints (OBJ-24). A breaker that never counted a failure is null; there are no queues yet.
 func getStatus(s *Server, c *call) (any, error) {
 	f := s.ports.Facts()
 	h := s.ports.StoreHealth()
@@ -79,9 +80,9 @@ func getStatus(s *Server, c *call) (any, error) {
 		Providers: make([]providerStatus, 0, len(c.catalog.Providers)),
 		Queues:    []struct{}{}, Plugins: s.pluginStatus(),
 	}
+	now := s.look(c)
 	for _, p := range c.catalog.Providers {
-		counts, end := s.counts(p, c.now)
-		a.Providers = append(a.Providers, providerStatus{ID: p.ID, Connections: counts, EarliestEnd: stamp(end)})
+		a.Providers = append(a.Providers, s.providerStatus(p, now, c.now))
 	}
 	total, failed, p50 := s.ports.Recent(c.now)
 	a.Requests = requestStatus{LastMinute: total, FailedLastMinute: failed}
@@ -90,6 +91,31 @@ func getStatus(s *Server, c *call) (any, error) {
 		a.Requests.P50Ms = &ms
 	}
 	return a, nil
+}
+
+// providerStatus is one line of the status: the earliest end is that of a cooldown, a lockout or an open breaker.
+func (s *Server) providerStatus(p *catalog.Provider, at *picture, now time.Time) providerStatus {
+	counts, end := s.counts(p, now)
+	v := providerStatus{ID: p.ID, Connections: counts}
+	sooner := func(t time.Time) {
+		if end.IsZero() || t.Before(end) {
+			end = t
+		}
+	}
+	for _, c := range p.All {
+		for _, l := range at.lockouts[c.ID] {
+			v.Lockouts++
+			sooner(l.Until)
+		}
+	}
+	if b, ok := at.breakers[p.ID]; ok {
+		v.Breaker = orNull(b.State.String())
+		if b.State == breaker.Open {
+			sooner(now.Add(time.Duration(b.RetryAfterMs) * time.Millisecond))
+		}
+	}
+	v.EarliestEnd = stamp(end)
+	return v
 }
 
 // counts sorts a provider's connections by health, and returns the first end of a cooldown. Usable are active ones that
@@ -176,13 +202,21 @@ type fullHealth struct {
 	Timestamp         *string                     `json:"timestamp"`
 	ActiveConnections int                         `json:"activeConnections"`
 	CircuitBreakers   breakerCounts               `json:"circuitBreakers"`
-	ProviderBreakers  []struct{}                  `json:"providerBreakers"`
+	ProviderBreakers  []healthBreaker             `json:"providerBreakers"`
 	ProviderHealth    map[string]connectionCounts `json:"providerHealth"`
 	ConnectionHealth  map[string]account.Health   `json:"connectionHealth"`
 	RateLimitStatus   map[string]struct{}         `json:"rateLimitStatus"`
 	LearnedLimits     map[string]struct{}         `json:"learnedLimits"`
-	Lockouts          []struct{}                  `json:"lockouts"`
+	Lockouts          []modelCooldown             `json:"lockouts"`
 	Store             storeStatus                 `json:"store"`
+}
+
+type healthBreaker struct {
+	Provider     string  `json:"provider"`
+	State        string  `json:"state"`
+	FailureCount int     `json:"failureCount"`
+	LastFailure  *string `json:"lastFailure"`
+	RetryAfterMs int64   `json:"retryAfterMs"`
 }
 
 // monitoringHealth is the full picture for those who may see it, and three words for everybody else (API-60).
@@ -197,14 +231,25 @@ func monitoringHealth(s *Server, c *call) (any, error) {
 		return short, nil
 	}
 	a := fullHealth{
-		shortHealth: short, Timestamp: stamp(c.now), ProviderBreakers: []struct{}{},
+		shortHealth: short, Timestamp: stamp(c.now), ProviderBreakers: []healthBreaker{},
 		ProviderHealth: map[string]connectionCounts{}, ConnectionHealth: map[string]account.Health{},
-		RateLimitStatus: map[string]struct{}{}, LearnedLimits: map[string]struct{}{}, Lockouts: []struct{}{},
+		RateLimitStatus: map[string]struct{}{}, LearnedLimits: map[string]struct{}{}, Lockouts: []modelCooldown{},
 		Store: storeStatus{h.Kind, h.State, orNull(h.Fault), h.Bytes},
+	}
+	at := s.look(c)
+	a.CircuitBreakers = at.countBreakers()
+	for _, name := range at.providers() {
+		b := at.breakers[name]
+		a.ProviderBreakers = append(a.ProviderBreakers, healthBreaker{b.Name, b.State.String(), b.FailureCount, b.LastFailureTime, b.RetryAfterMs})
 	}
 	for _, p := range c.catalog.Providers {
 		if len(p.All) == 0 {
 			continue
+		}
+		for _, one := range p.All {
+			for _, l := range at.lockouts[one.ID] {
+				a.Lockouts = append(a.Lockouts, showLockout(c.catalog, &l))
+			}
 		}
 		n, _ := s.counts(p, c.now)
 		a.ProviderHealth[p.ID] = n
