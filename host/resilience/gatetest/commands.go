@@ -94,7 +94,7 @@ func (p *play) operator(name string, args []string) (string, error) {
 		}
 		return p.events(p.book.Renew(at, t.Connection)), nil
 	}
-	return "", fmt.Errorf("no command %q", name)
+	return p.provider(name, args)
 }
 
 func (p *play) admit(ticket, id string, model []string) (string, error) {
@@ -176,7 +176,7 @@ func option(o *resilience.Outcome, arg string) (err error) {
 	case "request-scoped":
 		o.Verdict.RequestScoped = true
 	default:
-		return fmt.Errorf("no option %q", arg)
+		return providerOption(o, arg)
 	}
 	return err
 }

@@ -4,11 +4,13 @@
 // A script is a file for datadriven. Its directives are
 //
 //	settings base=3s steps=5 hints=true max=30m            (of the category apikey; oauth-base=, oauth-hints=, ...)
+//	settings opens=12 degrades=7 reset=30s ...             (see providerSetting)
 //	connection a [provider=openai] [disable-cooling] [compatible] [per-model] [category=oauth]
 //	at 30s                                                 followed by lines, one command each:
 //
 //	admit T a [MODEL]        ask for an attempt; the ticket is called T
 //	fail T REASON [...]      end T: scope= hint= cooldown= status= original= terminal[=STATE] exact own-deadline request-scoped
+//	                         fault= sibling local skip-breaker
 //	ok T | ignore T | cancel T
 //	try a REASON [...]       admit and fail in one step
 //	use a [MODEL]            admit and succeed in one step
@@ -16,6 +18,11 @@
 //	reset a | clear a | passed a | forget a
 //	credentials a N [quiet]  the connection gets new credentials, under revision N; quiet: nobody tells the gates
 //	recount a N [KEY]        the process starts and counts revisions anew; KEY: the secret in the environment by now
+//	request direct | request combo [pinned]       what asks from here on
+//	repeat N 5s COMMAND ...                        N times, with that time between; the last answer is shown
+//	breaker PROVIDER | breakers all | transitions PROVIDER
+//	reset-breaker PROVIDER|all | passed-test PROVIDER | pending all
+//	entries all | clear-entries PROVIDER|all       of the provider cooldown
 //	restart                  go on from a snapshot
 //	replay                   go on from the journal alone
 //	apply KIND a REVISION JSON
@@ -55,7 +62,7 @@ func Defaults() *settings.Values {
 
 // play is the world of one script.
 type play struct {
-	make     func(*account.Book) []resilience.Gate
+	make     func(*account.Book, func() time.Time) []resilience.Gate
 	values   *settings.Values
 	targets  map[string]catalog.Target
 	tickets  map[string]resilience.Ticket
@@ -64,10 +71,17 @@ type play struct {
 	journal  []store.Event
 	warnings []string
 	now      time.Time
+	combo    bool // what asks is a combo
+	pinned   bool // and its target names the connection
 }
 
 // Run plays every script in testdata of the package under test, on the gates that make returns for a book.
 func Run(t *testing.T, make func(*account.Book) []resilience.Gate) {
+	RunAt(t, func(b *account.Book, _ func() time.Time) []resilience.Gate { return make(b) })
+}
+
+// RunAt is Run for gates that want the clock of the script.
+func RunAt(t *testing.T, make func(*account.Book, func() time.Time) []resilience.Gate) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		p := newPlay(make)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -80,7 +94,7 @@ func Run(t *testing.T, make func(*account.Book) []resilience.Gate) {
 	})
 }
 
-func newPlay(gates func(*account.Book) []resilience.Gate) *play {
+func newPlay(gates func(*account.Book, func() time.Time) []resilience.Gate) *play {
 	p := &play{
 		make: gates, values: Defaults(), now: Start,
 		targets: map[string]catalog.Target{}, tickets: map[string]resilience.Ticket{},
@@ -92,11 +106,11 @@ func newPlay(gates func(*account.Book) []resilience.Gate) *play {
 // rebuild starts with empty gates, as a new process does.
 func (p *play) rebuild() {
 	p.book = account.NewBook(func(w string) { p.warnings = append(p.warnings, w) })
-	p.ladder = resilience.NewLadder(p.make(p.book)...)
+	p.ladder = resilience.NewLadder(p.make(p.book, func() time.Time { return p.now })...)
 }
 
 func (p *play) at() resilience.Moment {
-	return resilience.Moment{Now: p.now, Catalog: &catalog.Snapshot{Settings: p.values}}
+	return resilience.Moment{Now: p.now, Catalog: &catalog.Snapshot{Settings: p.values}, Combo: p.combo, Pinned: p.pinned}
 }
 
 func (p *play) directive(d *datadriven.TestData) (string, error) {
@@ -136,7 +150,7 @@ func (p *play) settings(args []datadriven.CmdArg) error {
 		case "max":
 			v.MaxCooldown, err = time.ParseDuration(a.Vals[0])
 		default:
-			err = fmt.Errorf("no setting %q", a.Key)
+			err = providerSetting(&v, a.Key, a.Vals[0])
 		}
 		if err != nil {
 			return err
@@ -214,6 +228,10 @@ func (p *play) events(es []store.Event) string {
 		p.journal = append(p.journal, e)
 		if !json.Valid(e.Data) {
 			return "not JSON: " + string(e.Data)
+		}
+		if strings.HasPrefix(e.Kind, "breaker.") {
+			out = append(out, p.breakerEvent(e))
+			continue
 		}
 		s := p.book.Peek(e.Key)
 		out = append(out, fmt.Sprintf("%s r%d %s", e.Kind, e.Revision, p.record(e.Key, *s)))
