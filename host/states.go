@@ -96,36 +96,6 @@ func (s states) Reset(connection string) string {
 	return was.String()
 }
 
-// Lockouts lists the lockouts that run now, the longest first (API-30).
-func (s states) Lockouts() []lockout.Lock { return s.h.lockouts.List(s.h.o.Now()) }
-
-// LockoutsOn lists those of one connection.
-func (s states) LockoutsOn(connection string) []lockout.Lock {
-	return s.h.lockouts.On(connection, s.h.o.Now())
-}
-
-// ClearLockout ends the lockouts of a model, or of a family by its name, on one connection, or on all of the provider when
-// connection is empty (API-31, API-32). It says how many ran.
-func (s states) ClearLockout(provider *catalog.Provider, connection, model string) int {
-	n, events := s.h.lockouts.Clear(s.at(), provider, connection, model)
-	s.h.record.Append(events...)
-	return n
-}
-
-// ClearLockoutsOf ends all lockouts of a connection (API-43). It says how many ran.
-func (s states) ClearLockoutsOf(connection string) int {
-	n, events := s.h.lockouts.ClearConnection(s.at(), connection)
-	s.h.record.Append(events...)
-	return n
-}
-
-// ClearLockouts ends all lockouts (API-31). It says how many ran.
-func (s states) ClearLockouts() int {
-	n, events := s.h.lockouts.ClearAll(s.at())
-	s.h.record.Append(events...)
-	return n
-}
-
 // Forget drops the state of a deleted connection (OBJ-7).
 func (s states) Forget(connection string) {
 	s.h.record.Append(s.h.book.Forget(s.at(), connection)...)
