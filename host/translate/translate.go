@@ -4,6 +4,7 @@ package translate
 
 import (
 	"github.com/weirgate/weir/host/translate/chat"
+	"github.com/weirgate/weir/host/translate/messages"
 	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -13,6 +14,8 @@ func Codec(d wire.Dialect) (neutral.Codec, bool) {
 	switch d {
 	case wire.OpenAIChat:
 		return chat.Codec(), true
+	case wire.AnthropicMessages:
+		return messages.Codec(), true
 	default:
 		return neutral.Codec{}, false
 	}
