@@ -267,6 +267,7 @@ func (h *Host) wire(context.Context) error {
 	h.background(h.watchFile)
 	h.background(h.notes.keep)
 	h.background(h.disableBanned)
+	h.background(h.recheck)
 	h.background(h.keepBreakers)
 	return nil
 }

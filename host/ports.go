@@ -12,7 +12,6 @@ import (
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
-	"github.com/weirgate/weir/host/resilience/lockout"
 )
 
 // ports is what management asks of this host.
@@ -21,7 +20,7 @@ func (h *Host) ports() manage.Ports {
 		AdminKey: h.vault.AdminKey(), Listener: h.listens(), Inference: inferenceRoutes(),
 		Now: h.o.Now, RequestID: h.ids.Next, Random: rand.Reader, Log: h.o.Log, Facts: h.facts,
 		Catalog: h.catalog.Current, Check: h.check, Change: h.change, Documents: h.store, Sealer: h.vault, StoreHealth: h.store.Health,
-		States: states{h}, Events: h.record, Order: h.dispatch.Order, Test: h.test, Plugins: h.plugins.List, Unquarantine: h.plugins.Unquarantine,
+		States: states{h}, Events: h.record, Order: h.order, Test: h.test, Plugins: h.plugins.List, Unquarantine: h.plugins.Unquarantine,
 		Metrics: h.metrics.Handler(), Profiles: observe.Profiles(), Recent: h.metrics.Recent,
 		Stopping: h.stopped, KeyUsed: h.notes.keyUsed, Tested: h.notes.tested,
 	}
@@ -37,6 +36,11 @@ func (h *Host) facts() manage.Facts {
 		f.ConfigFault = h.redact.Text(fault.text)
 	}
 	return f
+}
+
+// order is the order in which a request would try the connections of a route, without any effect.
+func (h *Host) order(rt *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target {
+	return h.dispatch.Order(h.catalog.Current(), rt, key, now)
 }
 
 // check says what would be wrong if the store held the objects of saving in place of those with their ids.

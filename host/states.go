@@ -20,7 +20,11 @@ func (s states) at() resilience.Moment {
 
 // Health is the health object of a connection (OBJ-8).
 func (s states) Health(connection string, now time.Time) account.Health {
-	return s.h.book.Health(connection, now)
+	h := s.h.book.Health(connection, now)
+	if s.h.catalog.Current().Settings.CredentialCheckInterval == 0 {
+		h.RecheckAt = nil // nobody would keep to it (COOL-59)
+	}
+	return h
 }
 
 // Peek asks the ladder without any effect.
