@@ -20,8 +20,13 @@ func digestOf(b []byte) string {
 // the set anew and tells that it changed.
 func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild bool) (moved bool) {
 	r.mu.Lock()
+	s.forgetPending()
+	var traded []Event
 	if f == nil {
-		if f = r.conflict(s, v); f != nil {
+		if f = r.conflict(s, v); f != nil && f.Code == CodeNameTaken {
+			f, traded = r.trade(s, v, f)
+		}
+		if f != nil {
 			f.At, f.File = r.o.Now(), s.file
 		}
 	}
@@ -64,6 +69,9 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		return false
 	}
 	r.tell(e)
+	for _, e := range traded {
+		r.tell(e)
+	}
 	moved = !refused || revoked
 	if moved && rebuild {
 		r.changed()
@@ -85,6 +93,7 @@ func (r *Runtime) again() {
 // remove gives up the plugin of a file that is gone. It needs mu held and returns what to tell.
 func (r *Runtime) remove(s *slot) Event {
 	delete(r.slots, s.key)
+	s.forgetPending()
 	e := Event{Kind: "plugin.removed", At: r.o.Now(), File: s.file, Origin: s.origin, Name: s.name}
 	if s.active != nil {
 		e.Name, e.Version, e.Digest = s.active.name, s.active.manifest.Version, s.active.digest

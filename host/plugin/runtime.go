@@ -127,8 +127,9 @@ type slot struct {
 	fault     *Fault   // of those bytes, nil: they are active
 	name      string   // of the plugin, as far as known
 	loading   bool
-	retry     bool // the fault depends on other plugins
-	again     bool // the next look tries it once more
+	pending   *version // refused since another file has its name, and held in case that file gives it up; nil: none
+	retry     bool     // the fault depends on other plugins
+	again     bool     // the next look tries it once more
 }
 
 // New makes a Runtime with an empty set. Nothing is read before Start.
@@ -223,6 +224,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.closed = true
 	var all []*version
 	for _, s := range r.slots {
+		s.forgetPending()
 		if s.active != nil {
 			all = append(all, s.active)
 			s.active.retire()
