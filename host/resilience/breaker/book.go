@@ -28,11 +28,11 @@ func moment(ms int64) time.Time {
 }
 
 // hold returns the cell of a provider with its lock held, or nil when there is no room for another one.
-func (g *Gate) hold(provider string, now int64) *cell {
+func (g *Gate) hold(at resilience.Moment, provider string) *cell {
 	for {
 		c := g.cells.Get(provider)
 		if c == nil {
-			if c = g.add(provider, now); c == nil {
+			if c = g.add(at, provider); c == nil {
 				return nil
 			}
 		}
@@ -45,53 +45,60 @@ func (g *Gate) hold(provider string, now int64) *cell {
 }
 
 // add makes the cell of a provider, and room for it first.
-func (g *Gate) add(provider string, now int64) *cell {
+func (g *Gate) add(at resilience.Moment, provider string) *cell {
 	g.room.Lock()
 	defer g.room.Unlock()
 	if c := g.cells.Get(provider); c != nil {
 		return c
 	}
-	if g.cells.Len() >= maxBreakers && !g.prune(now, true) {
+	if g.cells.Len() >= maxBreakers && !g.prune(at, true) {
 		return nil
 	}
 	return g.cells.Make(provider)
 }
 
-// prune drops breakers that are closed and were not touched for half an hour, and with one also the oldest that is closed
-// and counted nothing when that made no room; never one that is open (BRK-42). It says whether any went.
-func (g *Gate) prune(now int64, one bool) bool {
-	var idle []string
+// idle says whether a breaker is closed at this moment and nothing happened to it for half an hour (BRK-42). Without a
+// catalogue, as in a restore, a degraded one is not known to have closed.
+func (s *State) idle(at resilience.Moment, id string) bool {
+	now := *s
+	if at.Catalog != nil && s.Phase == Degraded {
+		pr := profileOf(at, s.provider(at, id))
+		now = s.at(&pr, at.Now.UnixMilli())
+	}
+	return now.Phase == Closed && at.Now.UnixMilli()-now.Touched >= forgetAfter.Milliseconds()
+}
+
+// prune drops idle breakers, and with one also the oldest that is closed and counted nothing when that made no room;
+// never one that is open (BRK-42). It says whether any went. It is called with room held.
+func (g *Gate) prune(at resilience.Moment, one bool) bool {
+	var gone []string
 	oldest, touched := "", int64(0)
 	for id, c := range g.cells.All() {
-		s := c.state.Load()
-		switch {
-		case s == nil || s.Phase != Closed:
-		case now-s.Touched >= forgetAfter.Milliseconds():
-			idle = append(idle, id)
+		switch s := c.state.Load(); {
+		case s == nil:
+		case s.idle(at, id):
+			gone = append(gone, id)
 		case s.resting() && (oldest == "" || s.Touched < touched):
 			oldest, touched = id, s.Touched
 		}
 	}
-	if len(idle) == 0 && one && oldest != "" {
-		idle = []string{oldest}
+	if len(gone) == 0 && one && oldest != "" {
+		gone = []string{oldest}
 	}
-	var dropped []string
-	for _, id := range idle {
-		if g.retire(id, now) {
-			dropped = append(dropped, id)
-		}
+	gone = slices.DeleteFunc(gone, func(id string) bool { return !g.retire(at, id) })
+	if len(gone) > 0 {
+		g.cells.Drop(gone...)
 	}
-	g.cells.Drop(dropped...)
-	return len(dropped) > 0
+	return len(gone) > 0
 }
 
 // retire marks a cell as gone, unless it changed in the meantime.
-func (g *Gate) retire(id string, now int64) bool {
+func (g *Gate) retire(at resilience.Moment, id string) bool {
 	c := g.cells.Get(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.state.Load()
-	if s.Phase != Closed || !s.resting() && now-s.Touched < forgetAfter.Milliseconds() {
+	if !s.resting() && !s.idle(at, id) {
 		return false
 	}
 	c.gone = true
@@ -109,7 +116,7 @@ func (g *Gate) raiseFloor(revision uint64) {
 // transition, and of counts at most every 5 s (BRK-41).
 func (g *Gate) change(at resilience.Moment, provider string, next func(State) State) []store.Event {
 	now := at.Now.UnixMilli()
-	c := g.hold(provider, now)
+	c := g.hold(at, provider)
 	if c == nil {
 		return nil
 	}
@@ -157,7 +164,7 @@ func (c *cell) event(kind, provider string, now int64, s State) []store.Event {
 func (g *Gate) Pending(at resilience.Moment) []store.Event {
 	now := at.Now.UnixMilli()
 	g.room.Lock()
-	g.prune(now, false)
+	g.prune(at, false)
 	g.room.Unlock()
 	var out []store.Event
 	for id, c := range g.cells.All() {
@@ -192,7 +199,7 @@ func (g *Gate) Apply(e store.Event) error {
 
 // put stores s unless a state that is not older is there.
 func (g *Gate) put(provider string, s State) {
-	c := g.hold(provider, g.clock().UnixMilli())
+	c := g.hold(resilience.Moment{Now: g.clock()}, provider)
 	if c == nil {
 		g.raiseFloor(s.Revision)
 		return

@@ -166,7 +166,7 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 		f.cause.Plugin, f.cause.Rule = o.Verdict.Plugin, o.Verdict.Rule
 	}
 	return g.change(at, t.Provider.ID, func(s State) State {
-		s.Category = t.Provider.Category
+		s.Category, s.Indirect = t.Provider.Category, !direct(t.Provider)
 		if s.Generation != p.Generation || s.Phase == Open && !p.Probe {
 			return s
 		}

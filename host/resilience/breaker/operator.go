@@ -52,17 +52,17 @@ func (g *Gate) Status(at resilience.Moment, provider string) Status {
 // All shows every breaker there is, by provider id.
 func (g *Gate) All(at resilience.Moment) []Status {
 	out := []Status{}
-	for _, id := range g.ids(at.Now.UnixMilli()) {
+	for _, id := range g.ids(at) {
 		out = append(out, g.Status(at, id))
 	}
 	return out
 }
 
-// ids are the providers with a breaker at now, sorted; an idle closed one is gone (BRK-42).
-func (g *Gate) ids(now int64) []string {
+// ids are the providers with a breaker at this moment, sorted; an idle closed one is gone (BRK-42).
+func (g *Gate) ids(at resilience.Moment) []string {
 	var out []string
 	for id, c := range g.cells.All() {
-		if s := c.state.Load(); s != nil && (s.Phase != Closed || now-s.Touched < forgetAfter.Milliseconds()) {
+		if s := c.state.Load(); s != nil && !s.idle(at, id) {
 			out = append(out, id)
 		}
 	}
@@ -73,7 +73,7 @@ func (g *Gate) ids(now int64) []string {
 // show is called with mu held, or for no cell.
 func (c *cell) show(at resilience.Moment, id string, stored State) Status {
 	now := at.Now.UnixMilli()
-	pr := profileOf(at, provider(at, id, stored.Category))
+	pr := profileOf(at, stored.provider(at, id))
 	s := stored.at(&pr, now)
 	out := Status{
 		Name: id, State: s.Phase, FailureCount: s.Count, LastFailureTime: shownTime(s.FailedAt), OpenCycleCount: s.Cycles,
@@ -118,11 +118,11 @@ func canonical(at resilience.Moment, name string) string {
 }
 
 // provider is the catalogue's entry, or what is known of one that is gone.
-func provider(at resilience.Moment, id string, c catalog.Category) *catalog.Provider {
+func (s *State) provider(at resilience.Moment, id string) *catalog.Provider {
 	if p := at.Catalog.Provider(id); p != nil {
 		return p
 	}
-	return &catalog.Provider{ID: id, Category: c}
+	return &catalog.Provider{ID: id, Category: s.Category, Compatible: s.Indirect}
 }
 
 // IsOpen says whether the breaker of p is open at this moment; half-open is not (PCD-4, LOCK-17).
@@ -143,7 +143,7 @@ func (g *Gate) IsOpen(at resilience.Moment, p *catalog.Provider) bool {
 // there were. What is under way changes none of them any more.
 func (g *Gate) Reset(at resilience.Moment, providers ...string) (n int, changed []store.Event) {
 	now := at.Now.UnixMilli()
-	ids := g.ids(now)
+	ids := g.ids(at)
 	if len(providers) > 0 {
 		known := ids
 		ids = nil
@@ -156,7 +156,7 @@ func (g *Gate) Reset(at resilience.Moment, providers ...string) (n int, changed 
 	for _, id := range ids {
 		n++
 		changed = append(changed, g.change(at, id, func(s State) State {
-			pr := profileOf(at, provider(at, id, s.Category))
+			pr := profileOf(at, s.provider(at, id))
 			if s = s.at(&pr, now); s.resting() {
 				return s
 			}
@@ -180,7 +180,7 @@ func (g *Gate) Passed(at resilience.Moment, name string) []store.Event {
 		return nil
 	}
 	return g.change(at, id, func(s State) State {
-		pr := profileOf(at, provider(at, id, s.Category))
+		pr := profileOf(at, s.provider(at, id))
 		if s.resting() || s.Phase == Open {
 			return s
 		}

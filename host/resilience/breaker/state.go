@@ -130,6 +130,7 @@ type State struct {
 	Revision   uint64            `json:"-"` // rises with each change
 	Generation uint64            `json:"-"` // of permits that may still change the state; only in this process
 	Category   catalog.Category  `json:"category,omitempty"`
+	Indirect   bool              `json:"indirect,omitempty"` // the provider does not speak for itself (BRK-23)
 	Phase      Phase             `json:"state"`
 	Count      int               `json:"failureCount"`
 	Kinds      Counts            `json:"kindFailureCounts"`

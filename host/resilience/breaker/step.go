@@ -25,7 +25,9 @@ func (s State) at(pr *profile, now int64) State {
 		}
 	case Degraded:
 		if end := s.FailedAt + pr.quiet(&s).Milliseconds(); now >= end {
-			return s.to(Closed, end, byQuiet).empty()
+			s = s.to(Closed, end, byQuiet).empty()
+			s.Touched = end
+			return s
 		}
 	case Open:
 		if end := s.end(pr); now >= end || s.OpenedAt > now+jitter.Milliseconds() {
