@@ -66,7 +66,7 @@ var worldly = []string{
 // onlyIn says where a heavy dependency may be imported.
 var onlyIn = map[string][]string{
 	"github.com/tetratelabs/wazero": {"host/plugin", "sdk/sdktest"}, // the kit has a sandbox of its own: it does not believe the host
-	"github.com/extism":             {"host/plugin"},
+	"github.com/extism":             {"host/plugin/extism"},
 	"github.com/dgraph-io":          {"store/badger"},
 	"github.com/gorilla/mux":        {"host", "host/gateway", "host/manage"},
 	"github.com/prometheus":         {"host/observe"},

@@ -1,7 +1,8 @@
 // Package plugin is the plugin runtime: it loads packs and guests from the program and from a folder, checks them, keeps
 // them in sandboxes, replaces them without a gap, and answers what they say about providers, plans, requests, streams and
 // failed answers (ABI-1 to ABI-9, PLG-1 to PLG-3, PLG-5). It owns instances, generations, limits, the order of plugins and the
-// question which plugin may speak for which provider. Only here is wazero.
+// question which plugin may speak for which provider. Only here is wazero. Guests that were built with an Extism PDK go through
+// the package extism below (ABI-10).
 //
 // A plugin version is loaded to the side; only when everything passed does one pointer move to a new Set, which is what
 // requests hold. The version before is closed when the last request that holds its Set is done; after half a minute its guest

@@ -169,7 +169,7 @@ func (in *instance) throughExtism(ctx context.Context, op, budget wire.Op, input
 		prefix = extismExample
 	}
 	export := prefix + op.String()
-	if !in.owner.apart.Exports(export) {
+	if !in.owner.apart.Exports(export) || !slices.Contains(extismOps, op) {
 		return nil, nil
 	}
 	out, err := in.apart.Call(ctx, in, export, input, int(outputLimit(op)))
@@ -191,7 +191,7 @@ func (in *instance) throughExtism(ctx context.Context, op, budget wire.Op, input
 // brokeExtism names what a call was that did not end well.
 func (in *instance) brokeExtism(err error) *violation {
 	v := &violation{op: in.op, kind: violationTrap, cause: trapOf(err), stderr: in.stderr.String()}
-	late, refused := in.late, in.limit.refused
+	late, refused, full := in.late, in.limit.refused, in.apart.Full()
 	switch {
 	case errors.Is(err, extism.ErrExit):
 		v.kind = violationExit
@@ -203,7 +203,7 @@ func (in *instance) brokeExtism(err error) *violation {
 		return late
 	case in.apart.Spent(in.ctx):
 		v.kind, v.cause = violationFuel, fmt.Sprintf("%s used up its fuel of %d", opName(in.op), in.given)
-	case errors.Is(err, extism.ErrMemory) || refused || len(in.limit.b) >= int(in.limit.pages)*pageBytes || strings.Contains(v.stderr, "out of memory"):
+	case errors.Is(err, extism.ErrMemory) || refused || full || len(in.limit.b) >= int(in.limit.pages)*pageBytes || strings.Contains(v.stderr, "out of memory"):
 		v.kind = violationMemory
 	}
 	return v

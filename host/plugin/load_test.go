@@ -59,7 +59,7 @@ func TestBadFiles(t *testing.T) { // PLG-14, PLG-2, ABI-1, ABI-2, ABI-8
 		{"PLG-14 an import of a later host", "a.wasm", module{manifest: hookManifest, imports: []string{"weir.foo"}}.wasm(), StepPrecheck, CodeUnknownImport, "needs weir.foo, host has ABI 1.0"},
 		{"PLG-14 an import of nobody", "a.wasm", module{manifest: hookManifest, imports: []string{"env.abort"}}.wasm(), StepPrecheck, CodeUnknownImport, "env.abort"},
 		{"ABI-6 an import of another type", "a.wasm", module{manifest: hookManifest, imports: []string{"weir.now_ms"}}.wasm(), StepPrecheck, CodeUnknownImport, "host has it as ()->(i64)"},
-		{"PLG-14 Extism", "a.wasm", module{manifest: hookManifest, imports: []string{"extism:host/env.alloc"}}.wasm(), StepPrecheck, CodeUnknownImport, "Extism"},
+		{"ABI-10 Extism's imports with the raw exports", "a.wasm", module{manifest: hookManifest, imports: []string{"extism:host/env.alloc"}}.wasm(), StepPrecheck, CodeMissingExport, "weir_describe"},
 		{"PLG-14 another ABI", "a.wasm", module{manifest: hookManifest, abi: 2}.wasm(), StepInstantiate, CodeUnknownABI, "ABI 2"},
 		{"ABI-10 another ABI in the manifest", "a.wasm", module{manifest: strings.Replace(hookManifest, `"version"`, `"abi":"2.0","version"`, 1)}.wasm(), StepValidate, CodeUnknownABI, "2.0"},
 		{"ABI-8 _initialize traps", "a.wasm", module{manifest: hookManifest, init: []byte{0x00}}.wasm(), StepInstantiate, CodeStart, "unreachable"},

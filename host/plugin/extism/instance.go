@@ -25,7 +25,7 @@ type Host interface {
 const KernelBytes = 8 << 20
 
 // maxBlocks is how many blocks a guest may make in one call: the kernel looks through all of them for each new one.
-const maxBlocks = 4096
+const maxBlocks = 1024
 
 // Ends of a call that are not the guest's own traps.
 var (
@@ -89,6 +89,7 @@ func (c *Code) Instance(ctx context.Context, o InstanceOptions) (*Instance, erro
 // guest trapped, or what it called its error. After one the instance is to be closed.
 func (in *Instance) Call(ctx context.Context, host Host, export string, input []byte, most int) ([]byte, error) {
 	in.host, in.input, in.most, in.made, in.end = host, len(input), most, 0, nil
+	in.kernel.full = false
 	clear(in.blocks)
 	defer func() { in.host = nobody{} }()
 	code, out, err := in.plugin.CallWithContext(context.WithValue(ctx, instanceKey{}, in), export, input)
@@ -115,6 +116,9 @@ func (in *Instance) Spent(ctx context.Context) bool {
 
 // Bytes is the memory of the kernel.
 func (in *Instance) Bytes() int { return len(in.kernel.b) }
+
+// Full says whether the kernel was asked for more than it has in the last call.
+func (in *Instance) Full() bool { return in.kernel.full }
 
 // Close frees the instance.
 func (in *Instance) Close() {
@@ -165,11 +169,15 @@ func (nobody) Enter(bool) bool   { return true }
 func (nobody) Log(int32, []byte) {}
 
 // kernelMemory is the memory of one kernel.
-type kernelMemory struct{ b []byte }
+type kernelMemory struct {
+	b    []byte
+	full bool // a growth was refused in the present call
+}
 
 // Reallocate returns the memory with that size, nil when the limit is reached.
 func (k *kernelMemory) Reallocate(size uint64) []byte {
 	if size > KernelBytes {
+		k.full = true
 		return nil
 	}
 	if grow := int(size) - len(k.b); grow > 0 {
