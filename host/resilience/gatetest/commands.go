@@ -2,6 +2,7 @@ package gatetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (p *play) command(name string, args []string) (string, error) {
 	case "admit":
 		return p.admit(args[0], args[1], args[2:])
 	case "fail":
-		return p.fail(p.tickets[args[0]], args[1:])
+		return p.fail(args[0], args[1:])
 	case "ok":
 		return p.events(p.ladder.Settle(p.at(), p.tickets[args[0]], resilience.Outcome{OK: true})), nil
 	case "ignore":
@@ -35,17 +36,17 @@ func (p *play) command(name string, args []string) (string, error) {
 		p.ladder.Cancel(p.at(), p.tickets[args[0]])
 		return "cancelled", nil
 	case "try", "use":
-		model := []string(nil)
-		if name == "use" {
-			model = args[1:]
+		asked := args[1:]
+		if name == "try" {
+			asked = args[2:]
 		}
-		if answer, err := p.admit("", args[0], model); err != nil || answer != "admitted" {
+		if answer, err := p.admit("", args[0], asked); err != nil || answer != "admitted" {
 			return answer, err
 		}
 		if name == "use" {
 			return p.command("ok", []string{""})
 		}
-		return p.fail(p.tickets[""], args[1:])
+		return p.fail("", args[1:])
 	case "apply":
 		return p.apply(args)
 	}
@@ -94,20 +95,18 @@ func (p *play) operator(name string, args []string) (string, error) {
 		}
 		return p.events(p.book.Renew(at, t.Connection)), nil
 	}
+	if out, known, err := p.models(name, args); known {
+		return out, err
+	}
 	return p.provider(name, args)
 }
 
-func (p *play) admit(ticket, id string, model []string) (string, error) {
+func (p *play) admit(ticket, id string, asked []string) (string, error) {
 	t, ok := p.targets[id]
 	if !ok {
 		return "", fmt.Errorf("no connection %q", id)
 	}
-	if len(model) > 0 {
-		t.Model = model[0]
-		if t.Model == "-" {
-			t.Model = ""
-		}
-	}
+	t = p.asked(t, asked)
 	peeked := p.ladder.Peek(p.at(), t)
 	tk, refusal := p.ladder.Admit(p.at(), t)
 	if (peeked == nil) != (refusal == nil) {
@@ -116,7 +115,7 @@ func (p *play) admit(ticket, id string, model []string) (string, error) {
 	if refusal != nil {
 		return "refused by " + p.refusal(refusal), nil
 	}
-	p.tickets[ticket] = tk
+	p.tickets[ticket], p.about[ticket] = tk, t
 	return "admitted", nil
 }
 
@@ -137,7 +136,7 @@ func verdict(r wire.Reason) wire.Verdict {
 	return wire.Verdict{Reason: r, Scope: r.DefaultScope(), Fallback: r.DefaultFallback(), Plugin: "test", Rule: string(r)}
 }
 
-func (p *play) fail(tk resilience.Ticket, args []string) (string, error) {
+func (p *play) fail(ticket string, args []string) (string, error) {
 	reason, ok := wire.ParseReason(args[0])
 	if !ok {
 		return "", fmt.Errorf("no reason %q", args[0])
@@ -148,7 +147,10 @@ func (p *play) fail(tk resilience.Ticket, args []string) (string, error) {
 			return "", err
 		}
 	}
-	return p.events(p.ladder.Settle(p.at(), tk, o)), nil
+	if slices.Contains(args, "narrow") {
+		o.Verdict = p.narrowed(p.about[ticket], o, args)
+	}
+	return p.events(p.ladder.Settle(p.at(), p.tickets[ticket], o)), nil
 }
 
 func option(o *resilience.Outcome, arg string) (err error) {
@@ -175,6 +177,9 @@ func option(o *resilience.Outcome, arg string) (err error) {
 		o.OwnDeadline = true
 	case "request-scoped":
 		o.Verdict.RequestScoped = true
+	case "bare": // the host's verdict by status, of no rule
+		o.Verdict.Plugin, o.Verdict.Rule = "", ""
+	case "text", "narrow", "model", "as":
 	default:
 		return providerOption(o, arg)
 	}

@@ -18,6 +18,9 @@
 //	reset a | clear a | passed a | forget a
 //	credentials a N [quiet]  the connection gets new credentials, under revision N; quiet: nobody tells the gates
 //	recount a N [KEY]        the process starts and counts revisions anew; KEY: the secret in the environment by now
+//	                         text=WITH_UNDERSCORES narrow (as the host narrows a verdict, lockout.Narrow)
+//	try, use, admit          also take model=MODEL and as=ALIAS
+//	lockouts all | unlock a MODEL [everywhere] | unlock-connection a | unlock-all now | sweep now
 //	request direct | request combo [pinned]       what asks from here on
 //	repeat N 5s COMMAND ...                        N times, with that time between; the last answer is shown
 //	breaker PROVIDER | breakers all | transitions PROVIDER
@@ -42,6 +45,7 @@ import (
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
 	"github.com/weirgate/weir/host/settings"
+	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
 )
 
@@ -56,7 +60,12 @@ func Defaults() *settings.Values {
 			APIKey: settings.CooldownProfile{Base: 3 * time.Second, MaxSteps: 5, UseHints: true},
 			Local:  settings.CooldownProfile{Base: 2 * time.Second, MaxSteps: 3},
 		},
-		MaxCooldown: 30 * time.Minute,
+		MaxCooldown:   30 * time.Minute,
+		CooldownProbe: settings.CooldownProbe{Enabled: true, First: time.Minute, Max: time.Hour},
+		ModelLockout: settings.ModelLockout{
+			ErrorCodes: []int{403, 404, 429, 502, 503, 504}, Base: 2 * time.Minute, Max: 30 * time.Minute, MaxSteps: 10,
+			Exponential: true, Persist: true, Zone: time.UTC,
+		},
 	}
 }
 
@@ -66,6 +75,8 @@ type play struct {
 	values   *settings.Values
 	targets  map[string]catalog.Target
 	tickets  map[string]resilience.Ticket
+	about    map[string]catalog.Target // of tickets
+	aliases  map[string]string
 	book     *account.Book
 	ladder   *resilience.Ladder
 	journal  []store.Event
@@ -98,6 +109,7 @@ func newPlay(gates func(*account.Book, func() time.Time) []resilience.Gate) *pla
 	p := &play{
 		make: gates, values: Defaults(), now: Start,
 		targets: map[string]catalog.Target{}, tickets: map[string]resilience.Ticket{},
+		about: map[string]catalog.Target{}, aliases: map[string]string{},
 	}
 	p.rebuild()
 	return p
@@ -110,7 +122,7 @@ func (p *play) rebuild() {
 }
 
 func (p *play) at() resilience.Moment {
-	return resilience.Moment{Now: p.now, Catalog: &catalog.Snapshot{Settings: p.values}, Combo: p.combo, Pinned: p.pinned}
+	return resilience.Moment{Now: p.now, Catalog: &catalog.Snapshot{Settings: p.values, Aliases: p.aliases}, Combo: p.combo, Pinned: p.pinned}
 }
 
 func (p *play) directive(d *datadriven.TestData) (string, error) {
@@ -150,7 +162,10 @@ func (p *play) settings(args []datadriven.CmdArg) error {
 		case "max":
 			v.MaxCooldown, err = time.ParseDuration(a.Vals[0])
 		default:
-			err = providerSetting(&v, a.Key, a.Vals[0])
+			known := false
+			if known, err = modelSetting(&v, a.Key, a.Vals[0]); !known {
+				err = providerSetting(&v, a.Key, a.Vals[0])
+			}
 		}
 		if err != nil {
 			return err
@@ -186,6 +201,17 @@ func (p *play) connection(args []datadriven.CmdArg) error {
 		case "data":
 			key, value, _ := strings.Cut(a.Vals[0], ":")
 			t.Connection.Data = map[string]string{key: value}
+		case "rate-limit-reset":
+			d, err := time.ParseDuration(a.Vals[0])
+			if err != nil {
+				return err
+			}
+			t.Connection.RateLimitReset = d
+		case "oauth":
+			t.Connection.AuthType = wire.AuthOAuth
+		case "family":
+			name, models, _ := strings.Cut(a.Vals[0], ":")
+			t.Provider.Families = append(t.Provider.Families, catalog.QuotaFamily{Name: name, Models: strings.Split(models, "+")})
 		case "disable-cooling":
 			t.Connection.DisableCooling = true
 		default:
@@ -233,6 +259,10 @@ func (p *play) events(es []store.Event) string {
 			out = append(out, p.breakerEvent(e))
 			continue
 		}
+		if strings.HasPrefix(e.Kind, "lockout.") {
+			out = append(out, p.lockoutEvent(e))
+			continue
+		}
 		s := p.book.Peek(e.Key)
 		out = append(out, fmt.Sprintf("%s r%d %s", e.Kind, e.Revision, p.record(e.Key, *s)))
 	}
@@ -247,6 +277,7 @@ func (p *play) record(id string, s account.State) string {
 	if s.Cooling(p.now.UnixMilli()) {
 		fmt.Fprintf(&line, " until=%s", p.time(s.Until))
 	}
+	line.WriteString(p.times(s))
 	if h.LastErrorType != nil {
 		fmt.Fprintf(&line, " error=%s at %s", *h.LastErrorType, p.time(s.LastErrorAt))
 	}
