@@ -187,6 +187,11 @@ func (r *rig) testConnection(_ context.Context, id string) (manage.TestResult, e
 // fail puts a connection into the state that an outcome earns.
 func (r *rig) fail(id, model string, v wire.Verdict) {
 	r.t.Helper()
+	r.failWith(id, model, 429, v)
+}
+
+func (r *rig) failWith(id, model string, status int, v wire.Verdict) {
+	r.t.Helper()
 	snap := r.registry.Current()
 	c := snap.Connection(id)
 	at := resilience.Moment{Now: r.clock(), Catalog: snap}
@@ -196,7 +201,7 @@ func (r *rig) fail(id, model string, v wire.Verdict) {
 		r.t.Fatal(refusal)
 	}
 	r.recorder.Append(r.ladder.Settle(at, ticket, resilience.Outcome{
-		Began: at.Now, Verdict: v, Cause: resilience.Cause{RequestID: "r-1", Status: 429, Plugin: v.Plugin, Rule: v.Rule, Message: v.Message},
+		Began: at.Now, Verdict: v, Cause: resilience.Cause{RequestID: "r-1", Status: status, At: at.Now.UnixMilli(), Plugin: v.Plugin, Rule: v.Rule, Message: v.Message},
 	})...)
 }
 
