@@ -97,6 +97,13 @@ func (r *Repeats) Again(now int64, provider, connection string, unreachable bool
 	return false
 }
 
+// Len counts what is remembered, of connections and of providers together.
+func (r *Repeats) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.connections) + len(r.unreachable)
+}
+
 // recent is when something last counted, by id.
 type recent map[string]int64
 
