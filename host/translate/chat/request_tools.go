@@ -27,7 +27,7 @@ func (w *requestWriter) tools() {
 				kind = "custom"
 			}
 		}
-		w.Key("tool_choice").Open().Key("type").String(kind).Key(kind).Open().Key("name").String(r.Choice.Names[0]).Close().Close()
+		w.Key("tool_choice").Open().Key("type").String(kind).Key(kind).Open().Key("name").String(w.name(r.Choice.Names[0])).Close().Close()
 	case neutral.ChoiceUnset:
 	}
 	if r.ParallelOff {
@@ -40,14 +40,16 @@ const noSchema = `{"type":"object","properties":{}}`
 
 func (w *requestWriter) tool(t *neutral.Tool) {
 	if t.Hosted != "" {
-		w.Raw(t.Raw)
+		if w.own {
+			w.Raw(t.Raw)
+		}
 		return
 	}
 	kind := "function"
 	if t.Custom {
 		kind = "custom"
 	}
-	w.Open().Key("type").String(kind).Key(kind).Open().Key("name").String(t.Name)
+	w.Open().Key("type").String(kind).Key(kind).Open().Key("name").String(w.name(t.Name))
 	if t.Description != "" {
 		w.Key("description").String(t.Description)
 	}

@@ -6,26 +6,35 @@ import (
 	"github.com/weirgate/weir/host/translate/jsonw"
 	"github.com/weirgate/weir/host/translate/loss"
 	"github.com/weirgate/weir/host/translate/neutral"
+	"github.com/weirgate/weir/host/translate/repair"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
 // WriteRequest appends r as the body of a chat completion request (TR-2).
 func WriteRequest(dst []byte, r *neutral.Request, t neutral.Target) ([]byte, []neutral.Note, error) {
 	w := requestWriter{Writer: jsonw.Writer{B: dst}, r: r, t: t, own: r.From == wire.OpenAIChat}
-	if err := loss.Hosted(r, wire.OpenAIChat); err != nil {
+	hosted, err := loss.Hosted(r, wire.OpenAIChat, t.Strict)
+	if err != nil {
+		return dst, nil, err
+	}
+	if err := repair.Names(r.Tools, repair.ToolName); err != nil && !w.own {
 		return dst, nil, err
 	}
 	notes, err := loss.Fields(r, wire.OpenAIChat, t.Strict)
 	if err != nil {
 		return dst, notes, err
 	}
-	w.notes = notes
+	w.notes = append(hosted, notes...)
 	w.Open()
 	w.head()
 	w.Key("messages").List()
 	w.system()
-	for i := range r.Turns {
-		w.turn(&r.Turns[i])
+	turns := r.Turns
+	if !w.own {
+		turns = repair.Called(turns)
+	}
+	for i := range turns {
+		w.turn(&turns[i])
 	}
 	w.End()
 	w.tools()
@@ -53,6 +62,21 @@ func (w *requestWriter) note(field, what string) {
 	if w.t.Strict && w.err == nil && what != "" {
 		w.err = neutral.Faultf(field, "is %s for this model, and x-weir-strict asks for every field to be kept", what)
 	}
+}
+
+// id and name are those of calls and tools as chat takes them (TR-7, TR-13).
+func (w *requestWriter) id(s string) string {
+	if w.own {
+		return s
+	}
+	return repair.CallIDOpenAI.Map(s)
+}
+
+func (w *requestWriter) name(s string) string {
+	if w.own {
+		return s
+	}
+	return repair.ToolName.Map(s)
 }
 
 func (w *requestWriter) head() {
@@ -210,8 +234,8 @@ func (w *requestWriter) model(parts []neutral.Part) {
 		if args == "" && !p.Call.Custom && !w.own {
 			args = "{}" // TR-14
 		}
-		w.Open().Key("id").String(p.Call.ID).Key("type").String(kind)
-		w.Key(kind).Open().Key("name").String(p.Call.Name).Key(text).String(args).Close()
+		w.Open().Key("id").String(w.id(p.Call.ID)).Key("type").String(kind)
+		w.Key(kind).Open().Key("name").String(w.name(p.Call.Name)).Key(text).String(args).Close()
 		w.theirs(p.Extra)
 		w.Close()
 	}
@@ -287,7 +311,7 @@ func address(m *neutral.Media) string {
 // result writes what a tool said as a message of its own and returns the media that chat does not take there (TR-15).
 func (w *requestWriter) result(p *neutral.Part, t *neutral.Turn) (media []neutral.Part) {
 	res := &p.Result
-	w.Open().Key("role").String("tool").Key("tool_call_id").String(res.ID)
+	w.Open().Key("role").String("tool").Key("tool_call_id").String(w.id(res.ID))
 	if res.Name != "" && w.own {
 		w.Key("name").String(res.Name)
 	}

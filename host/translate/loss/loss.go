@@ -29,7 +29,7 @@ var table = map[string]class{
 // trivial are values that ask for nothing, by member.
 var trivial = map[string][]string{
 	"n": {"1"}, "candidateCount": {"1"}, "background": {"false"}, "modalities": {`["text"]`}, "logit_bias": {"{}"}, "store": {"false"},
-	"mcp_servers": {"[]"}, "logprobs": {"false"},
+	"mcp_servers": {"[]"}, "logprobs": {"false"}, "truncation": {`"disabled"`},
 }
 
 // Fields says what becomes of the members of r that the neutral form has no word for, on the way to another dialect: notes for
@@ -70,15 +70,30 @@ func isTrivial(name, raw string) bool {
 	return false
 }
 
-// Hosted refuses a tool that the provider runs itself, towards another dialect.
-func Hosted(r *neutral.Request, to wire.Dialect) error {
+// Hosted says what becomes of tools that the provider runs itself, towards another dialect. One that the model may use or not is
+// dropped and noted, since agents offer such tools with every request; a request that has no other tool, or chooses it, is refused by
+// name, and so is every one with strict.
+func Hosted(r *neutral.Request, to wire.Dialect, strict bool) ([]neutral.Note, error) {
 	if r.From == to {
-		return nil
+		return nil, nil
 	}
+	others := 0
 	for i := range r.Tools {
-		if t := &r.Tools[i]; t.Hosted != "" {
-			return neutral.Faultf(t.Path, "the tool %q is run by the provider itself and has no counterpart in the dialect of this model; leave it out, or ask for another model", t.Hosted)
+		if r.Tools[i].Hosted == "" {
+			others++
 		}
 	}
-	return nil
+	var notes []neutral.Note
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		if t.Hosted == "" {
+			continue
+		}
+		chosen := r.Choice.Mode == neutral.ChoiceNamed && (r.Choice.Names[0] == t.Name || r.Choice.Names[0] == t.Hosted)
+		if strict || others == 0 || chosen {
+			return notes, neutral.Faultf(t.Path, "the tool %q is run by the provider itself and has no counterpart in the dialect of this model; leave it out, or ask for another model", t.Hosted)
+		}
+		notes = append(notes, neutral.Note{Field: t.Path, What: "dropped: the tool " + t.Hosted + " is the provider's own"})
+	}
+	return notes, nil
 }

@@ -46,13 +46,24 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TR-9: a tool of the provider's own is refused by name when it is asked for, and left out when it is only offered beside others.
 func TestHosted(t *testing.T) {
-	r := &neutral.Request{From: wire.OpenAIResponses, Tools: []neutral.Tool{{Name: "f"}, {Hosted: "web_search", Path: "tools[1]"}}}
-	var fault *neutral.Fault
-	if err := loss.Hosted(r, wire.OpenAIChat); !errors.As(err, &fault) || fault.Path != "tools[1]" {
-		t.Errorf("TR-9: a hosted tool is refused by name: %v", err)
+	offered := &neutral.Request{From: wire.OpenAIResponses, Tools: []neutral.Tool{{Name: "f"}, {Hosted: "web_search", Path: "tools[1]"}}}
+	alone := &neutral.Request{From: wire.OpenAIResponses, Tools: offered.Tools[1:]}
+	chosen := &neutral.Request{From: wire.OpenAIResponses, Tools: offered.Tools, Choice: neutral.Choice{Mode: neutral.ChoiceNamed, Names: []string{"web_search"}}}
+	if notes, err := loss.Hosted(offered, wire.OpenAIChat, false); err != nil || len(notes) != 1 {
+		t.Errorf("offered: %v %v", notes, err)
 	}
-	if err := loss.Hosted(r, wire.OpenAIResponses); err != nil {
-		t.Errorf("within its dialect it passes: %v", err)
+	for name, r := range map[string]*neutral.Request{"alone": alone, "chosen": chosen} {
+		var fault *neutral.Fault
+		if _, err := loss.Hosted(r, wire.OpenAIChat, false); !errors.As(err, &fault) || fault.Path != "tools[1]" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := loss.Hosted(r, wire.OpenAIResponses, true); err != nil {
+			t.Errorf("%s: within its dialect it passes: %v", name, err)
+		}
+	}
+	if _, err := loss.Hosted(offered, wire.OpenAIChat, true); err == nil {
+		t.Error("x-weir-strict refuses it")
 	}
 }

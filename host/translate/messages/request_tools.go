@@ -33,7 +33,9 @@ func (w *requestWriter) tools() {
 
 func (w *requestWriter) tool(t *neutral.Tool, last bool) {
 	if t.Hosted != "" {
-		w.Raw(t.Raw)
+		if w.own {
+			w.Raw(t.Raw)
+		}
 		return
 	}
 	name := t.Name

@@ -14,7 +14,8 @@ import (
 // WriteRequest appends r as the body of a messages request (TR-2).
 func WriteRequest(dst []byte, r *neutral.Request, t neutral.Target) ([]byte, []neutral.Note, error) {
 	w := requestWriter{Writer: jsonw.Writer{B: dst}, r: r, t: t, own: r.From == wire.AnthropicMessages}
-	if err := loss.Hosted(r, wire.AnthropicMessages); err != nil {
+	hosted, err := loss.Hosted(r, wire.AnthropicMessages, t.Strict)
+	if err != nil {
 		return dst, nil, err
 	}
 	if err := repair.Names(r.Tools, repair.ToolNameMessages); err != nil && !w.own {
@@ -24,7 +25,7 @@ func WriteRequest(dst []byte, r *neutral.Request, t neutral.Target) ([]byte, []n
 	if err != nil {
 		return dst, notes, err
 	}
-	w.notes = notes
+	w.notes = append(hosted, notes...)
 	w.plan()
 	w.Open().Key("model").String(w.model())
 	w.Key("max_tokens").Int(w.limit)

@@ -21,6 +21,21 @@ func Alternating(turns []neutral.Turn) []neutral.Turn {
 	return out
 }
 
+// Called returns turns as dialects need them that know calls as part of one answer of the model: neighbours of that role are merged
+// and results stand right behind their calls (TR-10).
+func Called(turns []neutral.Turn) []neutral.Turn {
+	out := make([]neutral.Turn, 0, len(turns))
+	for _, t := range turns {
+		if n := len(out); n > 0 && t.Role == neutral.Model && out[n-1].Role == neutral.Model {
+			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], t.Parts...)
+			out[n-1].Plain = false
+			continue
+		}
+		out = append(out, t)
+	}
+	return paired(out)
+}
+
 // reminded turns system text in the midst of a conversation into user text (TR-11).
 func reminded(turns []neutral.Turn) []neutral.Turn {
 	out := make([]neutral.Turn, 0, len(turns))
@@ -54,7 +69,7 @@ func merged(turns []neutral.Turn) []neutral.Turn {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Role == t.Role {
-			out[n-1].Parts = append(out[n-1].Parts, parts...)
+			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], parts...)
 			out[n-1].Plain = false
 			continue
 		}
