@@ -16,6 +16,7 @@ type entry struct {
 	until atomic.Pointer[cooling] // nil: not cooling
 	busy  atomic.Bool             // there is something to clear
 
+	owner    string  // of a connection: its provider
 	failures []int64 // of a provider, within the window, oldest first
 	count    int     // of a connection
 	failedAt int64
@@ -51,6 +52,9 @@ func (e *entry) cools(now int64) bool {
 // provider notes a failure of a provider; the one that fills the window starts the cooldown, and those that come while it
 // runs move nothing (PCD-3).
 func (e *entry) provider(now int64, w settings.WindowProfile, reason wire.Reason) {
+	if e.old(now) {
+		e.failures = nil
+	}
 	from := now - w.Window.Milliseconds()
 	kept := slices.DeleteFunc(e.failures, func(at int64) bool { return at <= from })
 	kept = append(kept, now)
@@ -67,7 +71,7 @@ func (e *entry) connection(now int64, shortest, longest time.Duration, reason wi
 	if e.cools(now) {
 		return
 	}
-	if now-e.failedAt >= forgetAfter.Milliseconds() {
+	if e.old(now) {
 		e.count = 0
 	}
 	e.count++

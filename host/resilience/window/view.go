@@ -3,7 +3,6 @@ package window
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/resilience"
@@ -46,7 +45,7 @@ func (g *Gate) Entries(at resilience.Moment) []Entry {
 	for id, e := range g.connections.All() {
 		if !e.old(now) {
 			shown := e.show(now)
-			shown.Provider, shown.ConnectionID, _ = strings.Cut(id, ":")
+			shown.Provider, shown.ConnectionID = e.owner, id
 			out = append(out, shown)
 		}
 	}
@@ -76,17 +75,20 @@ func (g *Gate) Clear(at resilience.Moment, providers ...string) (n int) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, cells := range []*resilience.Cells[entry]{&g.providers, &g.connections} {
-		for id, e := range cells.All() {
-			provider, _, _ := strings.Cut(id, ":")
-			if len(providers) > 0 && !slices.Contains(providers, provider) {
-				continue
-			}
-			if e.cools(now) {
-				n++
-			}
-			e.clear()
+	clear := func(provider string, e *entry) {
+		if len(providers) > 0 && !slices.Contains(providers, provider) {
+			return
 		}
+		if e.cools(now) {
+			n++
+		}
+		e.clear()
+	}
+	for id, e := range g.providers.All() {
+		clear(id, e)
+	}
+	for _, e := range g.connections.All() {
+		clear(e.owner, e)
 	}
 	return n
 }

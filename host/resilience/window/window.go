@@ -32,7 +32,7 @@ type Gate struct {
 	mu          sync.Mutex // held while entries change, are added or dropped
 	swept       int64      // guarded by mu: Unix milliseconds
 	providers   resilience.Cells[entry]
-	connections resilience.Cells[entry] // by provider:connectionId
+	connections resilience.Cells[entry] // by connection id, which is unique among all providers
 }
 
 var _ resilience.Gate = (*Gate)(nil)
@@ -64,11 +64,8 @@ func (g *Gate) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal 
 	if refusal := g.providers.Get(t.Provider.ID).refusal(now); refusal != nil || !at.Pinned {
 		return refusal
 	}
-	return g.connections.Get(key(t)).refusal(now)
+	return g.connections.Get(t.Connection.ID).refusal(now)
 }
-
-// key names a connection's entry (PCD-5).
-func key(t catalog.Target) string { return t.Provider.ID + ":" + t.Connection.ID }
 
 // Cancel does nothing: a permit of this gate holds nothing.
 func (g *Gate) Cancel(resilience.Moment, catalog.Target, resilience.Permit) {}
@@ -92,7 +89,9 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, _ resilience.Permi
 	}
 	if ofConnection(o) {
 		g.mu.Lock()
-		g.connections.Make(key(t)).connection(now, v.MinRetry, v.MaxRetry, o.Verdict.Reason)
+		e := g.connections.Make(t.Connection.ID)
+		e.owner = t.Provider.ID
+		e.connection(now, v.MinRetry, v.MaxRetry, o.Verdict.Reason)
 		g.mu.Unlock()
 	}
 	return nil
@@ -108,7 +107,7 @@ func ofConnection(o resilience.Outcome) bool {
 }
 
 func (g *Gate) succeeded(at resilience.Moment, t catalog.Target) {
-	p, c := g.providers.Get(t.Provider.ID), g.connections.Get(key(t))
+	p, c := g.providers.Get(t.Provider.ID), g.connections.Get(t.Connection.ID)
 	provider := p != nil && p.busy.Load() && !g.isOpen(at, t.Provider)
 	connection := c != nil && c.busy.Load()
 	if !provider && !connection {
