@@ -231,6 +231,7 @@ func (h *Host) putInForce(previous, next *catalog.Snapshot) {
 	if previous == nil {
 		return
 	}
+	h.hintsInForce(at, previous)
 	for c := range previous.Connections() {
 		now := next.Connection(c.ID)
 		if now == nil && c.ManagedBy != catalog.ByEnv {
