@@ -1,0 +1,118 @@
+package plugin
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aead.dev/minisign"
+
+	"github.com/weirgate/weir/host/plugin/trust"
+)
+
+// signer is a key that signs, and the policy that trusts it.
+func signer(t testing.TB, seed byte) (minisign.PrivateKey, trust.Policy) {
+	t.Helper()
+	public, private, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{seed}, 64)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := trust.ParseKey(public.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return private, trust.Policy{Mode: trust.Signed, Keys: []trust.Key{key}}
+}
+
+// In signed mode a missing, unknown or wrong signature refuses the load and says which; the good one is shown (PLG-11, ABI-11).
+func TestSignedMode(t *testing.T) {
+	t.Parallel()
+	mine, policy := signer(t, 1)
+	stranger, _ := signer(t, 2)
+	dir := t.TempDir()
+	file, text := filepath.Join(dir, "acme.yaml"), rule("acme", "1.0.0", "overloaded")
+	write(t, file, string(text))
+	r := started(t, Options{Dir: dir, DataDir: t.TempDir(), Trust: policy, Builtins: []Builtin{{Name: "base", YAML: rule("base", "1.0.0", "banned")}}})
+	code := func() string {
+		if f := byFile(r, "acme.yaml").Fault; f != nil && f.Step == StepTrust {
+			return f.Code
+		}
+		return ""
+	}
+	if code() != trust.SignatureMissing || says(r) != "banned" {
+		t.Errorf("PLG-11: %q, %q says", code(), says(r))
+	}
+	write(t, file+".minisig", string(minisign.Sign(stranger, text)))
+	eventually(t, "PLG-11 an unknown key", func() bool { return code() == trust.SignatureUnknown })
+	write(t, file+".minisig", string(minisign.Sign(mine, []byte("other bytes"))))
+	eventually(t, "PLG-11 a wrong signature", func() bool { return code() == trust.SignatureInvalid })
+	write(t, file+".minisig", string(minisign.Sign(mine, text)))
+	eventually(t, "PLG-11 the right signature", func() bool { return says(r) == "overloaded" })
+	if d := only(t, r, "acme"); d.SignedBy == nil || *d.SignedBy != policy.Keys[0].ID() {
+		t.Errorf("PLG-15: signed by %v", d.SignedBy)
+	}
+
+	module := rule("other", "1.0.0", "overloaded")
+	for _, c := range []struct {
+		signature []byte
+		code      string
+	}{{nil, trust.SignatureMissing}, {minisign.Sign(stranger, module), trust.SignatureUnknown}, {minisign.Sign(mine, text), trust.SignatureInvalid}} {
+		if rep, err := r.Put(t.Context(), "other", module, PutOptions{Signature: c.signature}); err != nil || rep.OK || rep.Fault.Step != StepTrust || rep.Fault.Code != c.code {
+			t.Errorf("PLG-11: %v %+v, want %s", err, rep, c.code)
+		}
+	}
+	put(t, r, "other", module, PutOptions{Signature: minisign.Sign(mine, module)})
+	if list, _ := r.Versions("other"); len(list) != 1 || list[0].SignedBy == nil {
+		t.Errorf("PLG-11: %+v", list)
+	}
+}
+
+// In locked mode a file must stand in the lock; one that changed is refused while what was active stays (PLG-11, ABI-11, PLG-2).
+func TestLockedMode(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	file, text := filepath.Join(dir, "acme.yaml"), rule("acme", "1.0.0", "overloaded")
+	write(t, file, string(text))
+	locked := trust.Policy{Mode: trust.Locked}
+	r := started(t, Options{Dir: dir, DataDir: data, Trust: locked})
+	st := byFile(r, "acme.yaml")
+	if st.Fault == nil || st.Fault.Code != trust.NotLocked || st.Fault.Step != StepTrust || !strings.Contains(st.Fault.Message, "weir plugin add") || says(r) != "" {
+		t.Fatalf("PLG-11: %+v", st.Fault)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the file is gone", func() bool { return len(r.List()) == 0 })
+	put(t, r, "acme", text, PutOptions{}) // to add a plugin is to lock it
+	write(t, file, string(text))
+	eventually(t, "PLG-16 the lock counts wherever the file comes from", func() bool { return byFile(r, "acme.yaml").State == StateActive })
+
+	write(t, file, string(rule("acme", "1.0.1", "banned")))
+	eventually(t, "PLG-11 a changed file", func() bool { f := byFile(r, "acme.yaml").Fault; return f != nil && f.Code == trust.DigestDiffers })
+	if says(r) != "overloaded" {
+		t.Errorf("PLG-2: the old version does not go on: %q", says(r))
+	}
+	again := started(t, Options{Dir: dir, DataDir: data, Trust: locked})
+	if f := byFile(again, "acme.yaml").Fault; f == nil || f.Code != trust.DigestDiffers || says(again) != "overloaded" {
+		t.Errorf("PLG-11: after a restart %v; the API's version says %q", f, says(again))
+	}
+}
+
+// Whom the operator trusts may change while the gateway runs.
+func TestTrustIsRevoked(t *testing.T) { // PLG-11
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.yaml"), string(rule("acme", "1.0.0", "overloaded")))
+	r := started(t, Options{Dir: dir})
+	put(t, r, "kept", rule("kept", "1.0.0", "banned"), PutOptions{})
+	r.Trust(t.Context(), trust.Policy{Mode: trust.Locked})
+	if st := byFile(r, "acme.yaml"); st.State != StateRejected || st.Fault.Code != trust.NotLocked || says(r) != "banned" {
+		t.Errorf("PLG-11: %q %+v", says(r), st)
+	}
+	r.Trust(t.Context(), trust.Policy{})
+	if says(r) != "overloaded" {
+		t.Errorf("PLG-11: %q", says(r))
+	}
+}
