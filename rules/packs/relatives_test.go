@@ -29,13 +29,16 @@ func TestRelatives(t *testing.T) {
 // ways are the readings in which an answer reaches the judges: a failure under a good status comes with the status that its
 // payload states beside the one that came (STM-50), a recorded one without.
 func (a answer) ways() []*rules.Reply {
-	as := []*rules.Reply{a.reply()}
-	if status, failed := stated(a); failed {
-		r := a.reply()
-		r.Status = status
-		as = append(as, r)
+	status, failed := stated(a)
+	if !failed {
+		return []*rules.Reply{a.reply()}
 	}
-	return as
+	r := a.reply()
+	r.Status = status
+	if a.Body[0] == '<' {
+		return []*rules.Reply{r} // a page is only then looked at
+	}
+	return []*rules.Reply{a.reply(), r}
 }
 
 // stated is the status that an error object under a good status states (STM-50).
