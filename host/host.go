@@ -227,7 +227,7 @@ func (h *Host) restoreState(ctx context.Context) error {
 	h.client = upstream.NewClient(upstream.Options{ConnectTimeout: h.catalog.Current().Settings.ConnectTimeout})
 	h.dispatch = dispatch.New(dispatch.Options{
 		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,
-		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,
+		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log, Circuit: h.circuit, Condition: h.accountCondition,
 	})
 	h.putInForce(nil, h.catalog.Current())
 	return nil

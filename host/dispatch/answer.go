@@ -17,20 +17,30 @@ import (
 
 // surface tells the client why there is no answer, when every target was tried or left out (CMB-50, COOL-72, COOL-73).
 func (r *run) surface(ctx context.Context) {
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		r.gone(ctx)
-	case r.last.set:
-		f := r.failureOf(r.last)
-		r.t.Failure = &f
-		r.t.Unchanged = r.unchanged()
-	case len(r.t.Excluded) > 0:
-		f := r.nothingTried()
-		r.t.Failure = &f
-	default:
-		f := r.nothingThere()
-		r.t.Failure = &f
+		return
 	}
+	combo := r.c.Route.Kind == catalog.KindCombo
+	var f dialect.Failure
+	switch {
+	case r.last.set && combo:
+		f = r.comboFailed()
+		r.t.Unchanged = r.unchanged()
+	case r.last.set:
+		f = r.failureOf(r.last)
+		r.t.Unchanged = r.unchanged()
+	case combo:
+		f = r.comboSkipped()
+	case len(r.t.Excluded) > 0:
+		f = r.nothingTried()
+	default:
+		f = r.nothingThere()
+	}
+	if combo || !r.last.set {
+		r.diagnose(&f)
+	}
+	r.t.Failure = &f
 }
 
 // failureOf is the answer for the attempt whose error is surfaced: its own words first, then ours (INF-32).
@@ -102,30 +112,92 @@ func (r *run) unchanged() []byte {
 	return []byte(r.d.Redact(string(b)))
 }
 
-// nothingTried: every candidate was left out by a gate. While any of them heals by itself the answer is 429 with the earliest
-// end, otherwise it says which states they are in.
+// nothingTried: every candidate of a direct request was left out by a gate. While any of them heals by itself the answer is 429 with
+// the earliest end, 503 when it is the provider's breaker, otherwise it says which states they are in.
 func (r *run) nothingTried() dialect.Failure {
-	now := r.d.Now()
-	var soonest time.Time
-	cooling, states := map[*catalog.Connection]bool{}, map[string]int{}
-	for _, x := range r.t.Excluded {
-		word := string(x.Refusal.Reason)
-		if x.Refusal.State != "" {
-			word = string(x.Refusal.State)
+	sum := r.sumUp()
+	switch {
+	case sum.open != nil && sum.cooling == 0:
+		return r.circuitOpen(sum.open)
+	case sum.cooling > 0:
+		return r.cooling(r.d.Now(), sum.soonest, sum.cooling)
+	}
+	return r.unusable(sum.states)
+}
+
+// summary is what the exclusions of the last pass come to.
+type summary struct {
+	states    map[string]int
+	cooling   int        // connections that heal by themselves, however late
+	soonest   time.Time  // the first of them
+	transient time.Time  // the first end that is worth waiting for; zero: none (CMB-46)
+	timers    time.Time  // the first end of any timer
+	open      *Exclusion // by the breaker
+	terminal  int
+	executor  int
+	other     int // neither a timer nor a terminal state
+}
+
+func (r *run) sumUp() summary {
+	s := summary{states: map[string]int{}}
+	seen := map[*catalog.Connection]bool{}
+	earlier := func(at *time.Time, t time.Time) {
+		if at.IsZero() || t.Before(*at) {
+			*at = t
 		}
-		states[word]++
+	}
+	for i := range r.t.Excluded {
+		x := &r.t.Excluded[i]
+		s.states[x.word()]++
+		switch x.Refusal.Gate {
+		case breakerGate:
+			if s.open == nil || x.Refusal.RetryAt.Before(s.open.Refusal.RetryAt) {
+				s.open = x
+			}
+		case terminalGate:
+			s.terminal++
+			continue
+		case executorGate:
+			s.executor++
+		}
 		if x.Refusal.RetryAt.IsZero() || x.Refusal.Wait == resilience.WaitNever {
+			s.other++
 			continue
 		}
-		cooling[x.Target.Connection] = true // once, though several targets of a combo may lead to it
-		if soonest.IsZero() || x.Refusal.RetryAt.Before(soonest) {
-			soonest = x.Refusal.RetryAt
+		earlier(&s.timers, x.Refusal.RetryAt)
+		if x.Refusal.Gate == breakerGate || x.Refusal.Gate == windowGate {
+			continue
+		}
+		if !seen[x.Target.Connection] { // once, though several targets of a combo may lead to it
+			seen[x.Target.Connection] = true
+			s.cooling++
+		}
+		earlier(&s.soonest, x.Refusal.RetryAt)
+		if x.Refusal.Wait == resilience.WaitTransient {
+			earlier(&s.transient, x.Refusal.RetryAt)
 		}
 	}
-	if len(cooling) > 0 {
-		return r.cooling(now, soonest, len(cooling))
+	return s
+}
+
+// word is what an exclusion is called when states are counted.
+func (x *Exclusion) word() string {
+	if x.Refusal.State != "" {
+		return string(x.Refusal.State)
 	}
-	return r.unusable(states)
+	return string(x.Refusal.Reason)
+}
+
+// circuitOpen: the breaker of the provider of a direct request is open (BRK-44).
+func (r *run) circuitOpen(x *Exclusion) dialect.Failure {
+	wait := max(x.Refusal.RetryAt.Sub(r.d.Now()), time.Second)
+	provider := x.Target.Provider.ID
+	r.t.tell("Provider-Breaker", "open")
+	return dialect.Failure{
+		Status: http.StatusServiceUnavailable, Type: "server_error", Code: "provider_circuit_open", RetryAfter: wait, RequestID: r.c.RequestID,
+		Message: fmt.Sprintf("The provider %s failed too often and is left alone for now; try again in %s.", provider, inWords(wait)),
+		Facts:   []dialect.Fact{{Name: "provider", Value: provider}, {Name: "retry_after", Value: dialect.Seconds(wait)}},
+	}
 }
 
 func (r *run) cooling(now, soonest time.Time, n int) dialect.Failure {
@@ -137,20 +209,16 @@ func (r *run) cooling(now, soonest time.Time, n int) dialect.Failure {
 			n, r.c.Model, inWords(wait)),
 		Facts: []dialect.Fact{
 			{Name: "model", Value: r.c.Model}, {Name: "reset_seconds", Value: seconds},
-			{Name: "retry_after", Value: soonest.UTC().Format("2006-01-02T15:04:05.000Z")}, {Name: "credentials_cooling", Value: n},
+			{Name: "retry_after", Value: soonest.UTC().Format(timeForm)}, {Name: "credentials_cooling", Value: n},
 		},
 	}
 }
 
 // unusable: no candidate heals by time (COOL-73). Never 401: the client's own key is fine.
 func (r *run) unusable(states map[string]int) dialect.Failure {
-	var parts []string
-	for _, word := range sortedKeys(states) {
-		parts = append(parts, fmt.Sprintf("%d %s", states[word], word))
-	}
 	f := dialect.Failure{
 		Status: http.StatusServiceUnavailable, Type: "server_error", Code: "no_usable_connection", NoRetry: true, RequestID: r.c.RequestID,
-		Message: fmt.Sprintf("No connection for %s is usable (%s); the gateway's operator must act.", r.c.Model, strings.Join(parts, ", ")),
+		Message: fmt.Sprintf("No connection for %s is usable (%s); the gateway's operator must act.", r.c.Model, counted(states)),
 	}
 	switch {
 	case len(states) == 1 && states[string(wire.CreditsExhausted)] > 0:

@@ -36,6 +36,7 @@ type attempt struct {
 	resp    *http.Response
 	firstAt time.Time // of the head
 	settled bool
+	sampled bool        // its latency was noted
 	changed bool        // the guest changed the body of this request (CMB-18)
 	extra   http.Header // what on_response adds to the answer
 	sent    int64       // bytes sent to the client
@@ -178,7 +179,7 @@ func (a *attempt) firstContent() time.Duration {
 	return a.r.c.Catalog.Settings.RouteDefaults.FirstContentTimeout
 }
 
-// comboTargetTimeout is targetTimeoutMs of a combo that does not say (CMB-15).
+// comboTargetTimeout is targetTimeoutMs of a combo that does not say; one that may wait for cooldowns has more (CMB-15).
 const comboTargetTimeout = 120 * time.Second
 
 // targetTimeout is the route's own limit for one attempt to begin; 0 is none (CMB-15, CMB-26).
@@ -188,6 +189,9 @@ func (a *attempt) targetTimeout() time.Duration {
 	case own != nil:
 		return *own
 	case general == 0 && a.r.c.Route.Kind == catalog.KindCombo:
+		if p := a.r.patience(); p.on {
+			return max(comboTargetTimeout, p.budget+10*time.Second)
+		}
 		return comboTargetTimeout
 	}
 	return general

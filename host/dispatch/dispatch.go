@@ -23,7 +23,7 @@ import (
 // MaxAttempts bounds the dispatches of one request over all targets (CMB-14).
 const MaxAttempts = 30
 
-// Options of a Dispatcher; all but Log and Failed are required.
+// Options of a Dispatcher; all but Log, Failed, Router, Circuit and Condition are required.
 type Options struct {
 	Plugins Plugins
 	Client  *upstream.Client
@@ -35,6 +35,10 @@ type Options struct {
 	Log     *slog.Logger
 	// Failed hears every verdict with the reply that it is about, secrets removed, and must not block or keep the reply's body.
 	Failed func(reply *rules.Reply, v wire.Verdict, connection, requestID string)
+	Router *route.Router // nil: one of its own
+	// Circuit and Condition are what strategies ask about a provider's breaker and an account's health; nil: all are well.
+	Circuit   func(p *catalog.Provider, at resilience.Moment) route.Circuit
+	Condition func(connection string, now time.Time) route.Condition
 }
 
 // Dispatcher answers calls. Safe for concurrent use.
@@ -42,12 +46,16 @@ type Dispatcher struct {
 	Options
 	plans planCache
 	slow  slowpokes
+	turns turns
 }
 
 // New makes a dispatcher.
 func New(o Options) *Dispatcher {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Router == nil {
+		o.Router = route.NewRouter(nil)
 	}
 	return &Dispatcher{Options: o}
 }
@@ -100,6 +108,7 @@ func (d *Dispatcher) answer(ctx context.Context, c *Call, out Sink, t *Trail) {
 	set := d.Plugins.Acquire()
 	defer set.Release()
 	r := run{d: d, c: c, out: out, t: t, plugins: set}
+	defer func() { r.turn.end() }()
 	if limit := orZero(c.Route.Config.ComboTimeout); limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errComboTimeout)
@@ -118,10 +127,20 @@ type run struct {
 	t          *Trail
 	plugins    PluginSet
 	exhausted  route.Exhausted
+	order      route.Sequence
 	last       lastWord
-	needWindow int                  // after a context overflow: only larger windows (CMB-26)
-	target     *catalog.RouteTarget // that is being tried
-	after      *catalog.RouteTarget // the one behind it, or nil
+	needWindow int                   // after a context overflow: only larger windows (CMB-26)
+	target     *catalog.RouteTarget  // that is being tried
+	after      *catalog.RouteTarget  // the one behind it, or nil
+	lastTry    try                   // the last failed attempt, for a further one on the same connection (CMB-19)
+	hints      []hint                // what upstreams asked to wait, by connection (CMB-43)
+	limited    []*catalog.Provider   // rate limited for now (CMB-23)
+	waits      int                   // for cooldowns, so far
+	waited     time.Duration         // in them
+	turn       *turn                 // of the connection that was waited for, until an attempt has ended
+	forced     bool                  // a cooling connection is asked all the same (CMB-23)
+	unsure     bool                  // targets that are predicted to be slow are tried after all (CMB-11)
+	pool       []*catalog.Connection // room for choosing
 }
 
 // lastWord is the latest verdict that may become the answer.
@@ -140,106 +159,6 @@ const (
 	stepDone               // answered, or ended for good
 	stepAnswer             // nothing else may be tried: surface the last word
 )
-
-// targets is the attempt loop of CMB-10 and CMB-19: every eligible connection of a target, at once, then the next target. Targets
-// of which every connection is to be tried last come after the others.
-func (r *run) targets(ctx context.Context) {
-	c := r.c
-	ordered := route.Order(c.Route, route.Question{Now: r.t.Began})
-	var late []*catalog.RouteTarget
-	tried := 0
-	try := func(rt *catalog.RouteTarget) step {
-		if tried++; tried > 1 {
-			r.pause(ctx)
-		}
-		r.target = rt
-		return r.connections(ctx, rt)
-	}
-	next := stepNext
-	for i := range ordered {
-		if r.d.slow.allLast(&ordered[i], c.Key, r.t.Began) {
-			late = append(late, &ordered[i])
-			continue
-		}
-		if r.after = nil; i+1 < len(ordered) {
-			r.after = &ordered[i+1]
-		}
-		if next = try(&ordered[i]); next != stepNext {
-			break
-		}
-	}
-	for i := 0; i < len(late) && next == stepNext; i++ {
-		if r.after = nil; i+1 < len(late) {
-			r.after = late[i+1]
-		}
-		next = try(late[i])
-	}
-	if next != stepDone {
-		r.surface(ctx)
-	}
-}
-
-// connections tries the connections of one target: first those that answer, then those that lately did not.
-func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
-	if r.exhausted.Provider(rt.Provider.ID) || (r.needWindow > 0 && window(rt.Provider, rt.Model) <= r.needWindow) {
-		return stepNext
-	}
-	var late []*catalog.Connection
-	for conn := range route.Candidates(rt, r.c.Key) {
-		if r.d.slow.last(conn.ID, rt.Model, r.t.Began) {
-			late = append(late, conn)
-			continue
-		}
-		if s := r.connection(ctx, rt, conn); s != stepNext {
-			return s
-		}
-	}
-	for _, conn := range late {
-		if s := r.connection(ctx, rt, conn); s != stepNext {
-			return s
-		}
-	}
-	return stepNext
-}
-
-// at is the present moment for the target that is being tried.
-func (r *run) at() resilience.Moment {
-	combo := r.c.Route.Kind == catalog.KindCombo
-	return resilience.Moment{
-		Now: r.d.Now(), Catalog: r.c.Catalog, Combo: combo, Pinned: combo && r.target != nil && r.target.Connection != nil,
-	}
-}
-
-// siblingNext says whether the next target of the combo is on the same provider, so that it will tell (BRK-14).
-func (r *run) siblingNext(t catalog.Target) bool {
-	return r.after != nil && r.after.Provider.ID == t.Provider.ID
-}
-
-// connection asks the ladder and, when it agrees, makes one attempt.
-func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *catalog.Connection) step {
-	target := catalog.Target{Provider: rt.Provider, Connection: conn, Model: rt.Model, Requested: r.c.Model}
-	if r.exhausted.Target(target) {
-		return stepNext
-	}
-	if ctx.Err() != nil {
-		r.gone(ctx)
-		return stepDone
-	}
-	if len(r.t.Attempts) >= MaxAttempts {
-		r.t.Failure = &dialect.Failure{Status: 503, Code: "max_attempts_exceeded", Type: "server_error", NoRetry: true,
-			Message: "The request was tried 30 times without an answer; the last error stands in the gateway's log."}
-		return stepDone
-	}
-	at := r.at()
-	ticket, refusal := r.d.Ladder.Admit(at, target)
-	if refusal != nil {
-		r.t.exclude(target, *refusal)
-		r.d.Meter.Refused(refusal.Gate)
-		r.t.trace.add(refusal.Gate, "refused", target)
-		return stepNext
-	}
-	return r.attempt(ctx, rt, target, ticket, at.Now)
-}
 
 // gone notes that the client left, or that the time of the whole combo is over (OV-4, CMB-16, CMB-17).
 func (r *run) gone(ctx context.Context) {
@@ -262,12 +181,7 @@ func (r *run) pause(ctx context.Context) {
 	if cooled <= 0 || cooled > 5*time.Second {
 		return
 	}
-	timer := time.NewTimer(min(delay, cooled))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = pauseFor(ctx, min(delay, cooled)) // who left is noticed by the next attempt
 }
 
 func orZero[T any](p *T) T {

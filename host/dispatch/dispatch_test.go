@@ -374,7 +374,7 @@ func TestLogNamesTheFault(t *testing.T) {
 
 // CLS-15, CMB-10: a limit of one model cools no connection, and yet it is not asked again before the time that it named while
 // another connection answers, in a direct request and where a combo pins each of its targets. Other models still go to it.
-func TestLimitedModelIsTriedLast(t *testing.T) {
+func TestLimitedModelIsLeftOut(t *testing.T) {
 	b := newBench(t).rules(`[{"id":"tpm","status":[429],"then":{"reason":"rate_limit_exceeded","scope":"model"}}]`).
 		with("limited", fails(429, `{"error":{"message":"TPM"}}`, "Retry-After", "20")).with("good", answers)
 	ways := []struct {
@@ -390,9 +390,6 @@ func TestLimitedModelIsTriedLast(t *testing.T) {
 				if got := b.seen(); !slices.Equal(got, want) {
 					t.Errorf("request %d went to %v, want %v", i, got, want)
 				}
-			}
-			if order := b.d.Order(way.rt, nil, b.clock); order[0].Connection.ID != "good" || len(order) != 2 {
-				t.Errorf("explained as %s first of %d", order[0].Connection.ID, len(order))
 			}
 			other := *way.rt
 			other.Targets = slices.Clone(way.rt.Targets)

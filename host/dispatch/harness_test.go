@@ -17,8 +17,11 @@ import (
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/resilience/cooldown"
+	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/terminal"
+	"github.com/weirgate/weir/host/resilience/window"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
@@ -28,21 +31,23 @@ import (
 
 // bench is a dispatcher over a real HTTP upstream whose behaviour hangs on the key that it is sent.
 type bench struct {
-	t      *testing.T
-	d      *dispatch.Dispatcher
-	srv    *httptest.Server
-	prov   *catalog.Provider
-	snap   *catalog.Snapshot
-	judge  *judge
-	clock  time.Time
-	mu     sync.Mutex
-	hits   []string // keys, in order; guarded by mu
-	bodies []string // guarded by mu
-	by     map[string]http.HandlerFunc
-	events []store.Event
-	meter  meter
-	plan   wire.Plan
-	guest  guest
+	t        *testing.T
+	d        *dispatch.Dispatcher
+	srv      *httptest.Server
+	prov     *catalog.Provider
+	snap     *catalog.Snapshot
+	judge    *judge
+	clock    time.Time
+	mu       sync.Mutex
+	hits     []string // keys, in order; guarded by mu
+	bodies   []string // guarded by mu
+	by       map[string]http.HandlerFunc
+	events   []store.Event
+	meter    meter
+	plan     wire.Plan
+	guest    guest
+	book     *account.Book
+	breakers *breaker.Gate
 }
 
 func newBench(t *testing.T) *bench {
@@ -56,19 +61,24 @@ func newBench(t *testing.T) *bench {
 		ConnectionCooldown: settings.Cooldown{OAuth: profile, APIKey: profile, Local: profile}, MaxCooldown: 30 * time.Minute,
 		FetchTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, ReadinessTimeout: 10 * time.Second, StreamIdleTimeout: 10 * time.Second,
 		RouteDefaults: settings.RouteDefaults{FallbackOnOverflow: true},
+		ModelLockout: settings.ModelLockout{Enabled: true, ErrorCodes: []int{429}, Base: 2 * time.Second, Max: 30 * time.Minute, MaxSteps: 5,
+			Exponential: true, Zone: time.UTC},
+		ProviderBreaker: settings.ProviderBreaker{Local: settings.BreakerProfile{FailureThreshold: 1000, DegradationThreshold: 999,
+			ResetTimeout: 15 * time.Second}},
 	}}
 	b.judge = &judge{}
 	b.plan = wire.Plan{URL: "{{connection.base_url}}/chat/completions", Dialect: wire.OpenAIChat,
 		Headers: map[string]string{"authorization": "Bearer {{secret.api_key}}"},
 		Usage:   &wire.PlanUsage{InputTokens: "usage.prompt_tokens", OutputTokens: "usage.completion_tokens"}}
-	book := account.NewBook(nil)
+	now := func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.clock }
+	b.book, b.breakers = account.NewBook(nil), breaker.New(now)
 	client := upstream.NewClient(upstream.Options{})
 	t.Cleanup(client.Close)
 	b.d = dispatch.New(dispatch.Options{
-		Plugins: b, Client: client, Ladder: resilience.NewLadder(terminal.New(book), cooldown.New(book)),
+		Plugins: b, Client: client, Ladder: resilience.NewLadder(b.breakers, window.New(b.breakers.IsOpen), terminal.New(b.book), cooldown.New(b.book), lockout.New(b.book, b.breakers.IsOpen)),
 		Journal: func(es ...store.Event) { b.mu.Lock(); b.events = append(b.events, es...); b.mu.Unlock() },
 		Meter:   &b.meter, Redact: func(s string) string { return strings.ReplaceAll(s, "sk-leak", "[redacted]") },
-		Now: func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.clock },
+		Now: now,
 	})
 	return b
 }
@@ -151,6 +161,16 @@ func (b *bench) seen() []string {
 	out := slices.Clone(b.hits)
 	b.hits = nil
 	return out
+}
+
+// cooled is how many events say that a connection cools.
+func (b *bench) cooled() (n int) {
+	for _, e := range b.events {
+		if e.Kind == "connection.cooldown" {
+			n++
+		}
+	}
+	return n
 }
 
 // client is the far end.

@@ -1,14 +1,17 @@
 package dispatch
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/lockout"
+	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -123,7 +126,14 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resili
 	if a.r.d.Failed != nil {
 		a.r.d.Failed(reply, v, rec.Connection, a.r.c.RequestID)
 	}
-	a.r.d.slow.failed(a.target, v, own, a.began, now)
+	if own {
+		a.r.d.slow.hung(rec.Connection, a.began, now)
+	}
+	a.r.noteTry(a, v, rec.Status, fault)
+	a.sample(now, rec.FirstByte, false)
+	if route.AccountStrategy(a.r.c.Route, a.target.Provider, a.r.c.Catalog) != route.FillFirst {
+		a.r.d.Router.Failing(a.target.Connection)
+	}
 	if v.Rejected { // nobody could say what it means, so it counts against nobody (ABI-8)
 		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plugin_unavailable", Wait: resilience.WaitNever})
 		a.settle(resilience.Outcome{Ignore: true, Began: a.began})
@@ -160,7 +170,11 @@ func (a *attempt) settleSuccess() {
 	}
 	a.r.t.Attempts = append(a.r.t.Attempts, rec)
 	a.r.d.Meter.Attempt(rec.Provider, "")
-	a.r.d.slow.answered(rec.Connection, rec.Model)
+	a.r.d.slow.answered(rec.Connection)
+	a.sample(now, rec.FirstByte, true)
+	if a.r.target != nil {
+		a.r.d.Router.Succeeded(a.r.c.Route, a.r.target, rec.Connection)
+	}
 	a.settle(resilience.Outcome{OK: true, Began: a.began, FirstByte: rec.FirstByte, Took: rec.Took})
 }
 
@@ -188,12 +202,14 @@ func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
 	if !keep {
 		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
-	r.exhausted.Note(a.target, v)
+	if !exhaustsNothing(r.lastTry.fault, facts) {
+		r.exhausted.Note(a.target, v)
+	}
 	if v.Reason == wire.InvalidRequest && !v.Fallback && (a.prep.Changes || a.changed) {
 		r.exhausted.ExcludeProvider(a.target.Provider.ID)
 		return stepNext
 	}
-	if !v.Fallback || !r.mayFallBack(a.target, v) {
+	if !v.Fallback || facts.status == 499 || !r.mayFallBack(a.target, v) { // CMB-17
 		return stepAnswer
 	}
 	r.d.Meter.Fallback(v.Reason)
@@ -210,26 +226,32 @@ func (r *run) mayFallBack(t catalog.Target, v wire.Verdict) bool {
 		if !choose(r.c.Route.Config.FallbackOnOverflow, d.FallbackOnOverflow) {
 			return false
 		}
-		r.needWindow = max(r.needWindow, window(t.Provider, t.Model), 1)
+		r.needWindow = max(r.needWindow, route.Window(&catalog.RouteTarget{Provider: t.Provider, Model: t.Model}), 1)
 	}
 	return true
 }
 
-func choose(own *bool, otherwise bool) bool {
+func choose[T any](own *T, otherwise T) T {
 	if own != nil {
 		return *own
 	}
 	return otherwise
 }
 
-// window is the known context window of a model, 0 when it is not known.
-func window(p *catalog.Provider, model string) int {
-	for i := range p.Models {
-		if p.Models[i].ID == model {
-			return p.Models[i].ContextWindow
-		}
+// exhaustsNothing holds the exceptions of CMB-20 and CMB-22: a refusal of a client's fingerprint by a CDN, which says nothing about
+// the account, and an empty answer that only our own validation found.
+func exhaustsNothing(fault resilience.Fault, facts replyFacts) bool {
+	return fault == resilience.FaultEmptyContent ||
+		facts.original == http.StatusForbidden && bytes.Contains(facts.body, []byte("error code: 1010"))
+}
+
+// sample notes how long the attempt took to its first byte, once. Of a stream it is the first useful one (SEL-10, SEL-14).
+func (a *attempt) sample(now time.Time, firstByte time.Duration, ok bool) {
+	if a.sampled {
+		return
 	}
-	return 0
+	a.sampled = true
+	a.r.d.Router.Samples.Add(a.target.Connection.ID, a.target.Model, now, firstByte, ok)
 }
 
 func firstOf(ss ...string) string {

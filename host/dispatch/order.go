@@ -7,20 +7,24 @@ import (
 	"github.com/weirgate/weir/host/route"
 )
 
-// Order lists every target and connection of a route in the order in which a request would try them, without any effect
-// (OBJ-25).
-func (d *Dispatcher) Order(rt *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target {
+// Order lists every target and connection of a route in the order in which a request would try them, without any effect: no
+// state moves and nothing is drawn (OBJ-25). Where a strategy draws, see route.Router.Preview. s is the snapshot that the route is
+// from.
+func (d *Dispatcher) Order(s *catalog.Snapshot, rt *catalog.Route, key *catalog.Key, now time.Time) []catalog.Target {
+	r := &run{d: d, c: &Call{Catalog: s, Route: rt, Key: key}}
 	var out, last []catalog.Target
-	ordered := route.Order(rt, route.Question{Now: now})
-	for i := range ordered {
+	ordered := d.Router.Preview(rt, r, now)
+	for i := range ordered.Len() {
+		t := ordered.At(i)
 		var soon, late []catalog.Target
-		for conn := range route.Candidates(&ordered[i], key) {
-			t := catalog.Target{Provider: ordered[i].Provider, Connection: conn, Model: ordered[i].Model}
-			if d.slow.known(conn.ID, t.Model, now) {
-				late = append(late, t)
+		for _, conn := range d.Router.Choose(nil, route.Choice{
+			Target: t, Key: key, Strategy: route.AccountStrategy(rt, t.Provider, s), Catalog: s, World: r, Now: now,
+		}, false) {
+			if d.slow.known(conn.ID, now) {
+				late = append(late, r.to(t, conn))
 				continue
 			}
-			soon = append(soon, t)
+			soon = append(soon, r.to(t, conn))
 		}
 		if len(soon) == 0 {
 			last = append(last, late...)

@@ -119,6 +119,8 @@ func (p *pump) open() {
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = []string{"no-cache"}
 	p.a.commit(h)
+	now := p.a.r.d.Now()
+	p.a.sample(now, now.Sub(p.a.began), true)
 	if len(p.held) > 0 {
 		p.send(p.held) // when the client is gone, the next write says so too
 		p.held = nil

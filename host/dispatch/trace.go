@@ -29,6 +29,14 @@ func (t *trace) next() int {
 	return t.n
 }
 
+// note adds a step that is about no target.
+func (t *trace) note(name, result string) {
+	if t == nil {
+		return
+	}
+	t.log.DebugContext(t.ctx, "gate", "n", t.next(), "name", name, "result", result)
+}
+
 func (t *trace) add(name, result string, target catalog.Target) {
 	if t == nil {
 		return

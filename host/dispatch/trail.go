@@ -26,6 +26,8 @@ type Trail struct {
 	Usage     Usage
 	Restated  string // RST-7: rule and original status of the last restatement
 
+	Tell []Header // further X-Weir-* headers of a failure
+
 	trace   *trace
 	serving catalog.Target
 	room    [1]Attempt // for Attempts: most calls need one
@@ -58,6 +60,11 @@ type Exclusion struct {
 func (t *Trail) exclude(target catalog.Target, r resilience.Refusal) {
 	t.Excluded = append(t.Excluded, Exclusion{target, r})
 }
+
+// Header is one header of ours, its name without X-Weir-.
+type Header struct{ Name, Value string }
+
+func (t *Trail) tell(name, value string) { t.Tell = append(t.Tell, Header{name, value}) }
 
 // Serving is the target whose answer the client got; its Provider is nil before the commit.
 func (t *Trail) Serving() catalog.Target { return t.serving }

@@ -153,6 +153,7 @@ func (g *Gateway) finish(out *sink, t *dispatch.Trail) {
 		f.RequestID = out.c.RequestID
 		t.Status = dialect.StatusFor(out.c.Dialect, f.Status)
 		out.describe(out.w.Header(), t)
+		out.tell(out.w.Header(), t)
 		b := t.Unchanged
 		if b == nil {
 			b = dialect.Body(out.c.Dialect, f)

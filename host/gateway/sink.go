@@ -85,6 +85,25 @@ func (s *sink) describe(h http.Header, t *dispatch.Trail) {
 	}
 }
 
+// tell adds what a failure says in headers as well as in its body (BRK-44, CMB-53).
+func (s *sink) tell(h http.Header, t *dispatch.Trail) {
+	for _, x := range t.Tell {
+		s.set(h, x.Name, latin1(x.Value))
+	}
+}
+
+// latin1 replaces what is outside of Latin-1, and control characters, by question marks (CMB-53).
+func latin1(s string) string {
+	b := []byte(nil)
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || r > 0xff {
+			r = '?'
+		}
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
 // set writes a header of ours, and under its older name too while WEIR_COMPAT_HEADERS is on (OV-11).
 func (s *sink) set(h http.Header, name, value string) {
 	h.Set("X-Weir-"+name, value)

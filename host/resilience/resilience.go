@@ -17,6 +17,7 @@ type Moment struct {
 	Catalog *catalog.Snapshot
 	Combo   bool // the request resolves a combo (BRK-14, PCD-8)
 	Pinned  bool // the target of the combo names this one connection (PCD-8); only with Combo
+	Forced  bool // nothing else is left: a transient cooldown of the connection does not refuse (CMB-23)
 }
 
 // Gate is one mechanism. All methods are safe for concurrent use and never block on I/O; Admit of a gate in its resting

@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,45 +88,29 @@ func TestCandidatesStop(t *testing.T) {
 
 // TestNoAllocation: ordering and walking are on the path of every request.
 func TestNoAllocation(t *testing.T) {
-	r := &catalog.Route{Strategy: "priority", Targets: []catalog.RouteTarget{{Provider: pool(), Model: "gpt-5"}}}
+	p := pool()
+	r := &catalog.Route{Kind: catalog.KindCombo, Strategy: "priority", Targets: []catalog.RouteTarget{{Provider: p, Model: "gpt-5"}, {Provider: p, Model: "gpt-5-mini"}}}
 	key := &catalog.Key{PreferredConnections: []string{"c"}}
+	router := route.NewRouter(nil)
 	var e route.Exhausted
 	seen := 0
 	allocs := testing.AllocsPerRun(100, func() {
-		for i := range route.Order(r, route.Question{}) {
-			rt := &r.Targets[i]
+		order := router.Order(r, nil, time.Time{})
+		for i := range order.Len() {
+			rt := order.At(i)
 			for conn := range route.Candidates(rt, key) {
 				if !e.Target(catalog.Target{Provider: rt.Provider, Connection: conn, Model: rt.Model}) {
 					seen++
 				}
 			}
 		}
+		router.Dispatched(r, &r.Targets[0])
+		router.Succeeded(r, &r.Targets[0], "a")
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations a request", allocs)
 	}
 	if seen == 0 {
 		t.Error("nothing was walked")
-	}
-}
-
-func TestOrder(t *testing.T) {
-	targets := []catalog.RouteTarget{{Key: "1"}, {Key: "2"}, {Key: "3"}}
-	for _, strategy := range []string{"priority", "", "no-such-strategy"} { // STR-10, STR-6
-		t.Run("STR-10 "+strategy, func(t *testing.T) {
-			var keys []string
-			for _, rt := range route.Order(&catalog.Route{Strategy: strategy, Targets: targets}, route.Question{}) {
-				keys = append(keys, rt.Key)
-			}
-			if diff := cmp.Diff([]string{"1", "2", "3"}, keys); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	if got := route.Order(&catalog.Route{Strategy: "priority", Targets: targets[:1]}, route.Question{}); len(got) != 1 || got[0].Key != "1" {
-		t.Errorf("one target: %v", got)
-	}
-	if diff := cmp.Diff([]string{"priority"}, route.Strategies()); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -10,13 +10,28 @@ import (
 // Exhausted holds what is out for the rest of one request (CMB-20 to CMB-22, CMB-25, last column of CLS-15). The zero
 // value is ready and costs nothing until something fails. It belongs to one request and is not safe for concurrent use.
 type Exhausted struct {
-	connections []string
-	providers   []string
-	models      []modelOf
+	out []exhaustion
 }
 
-// modelOf is one model on one connection, or on all connections of a provider.
-type modelOf struct{ provider, connection, model string }
+// exhaustion is one entry: a provider, a connection of it, or a model on one or on all of its connections.
+type exhaustion struct {
+	place
+	lasts  Lasting
+	reason wire.Reason
+}
+
+type place struct{ provider, connection, model string }
+
+// Lasting is how long something stays out within a request.
+type Lasting uint8
+
+// How long: a rate limit until the request has waited, a failing server until the whole set is tried again (CMB-16), everything
+// else to the end.
+const (
+	UntilWait Lasting = iota
+	UntilSet
+	ForGood
+)
 
 // Note takes out what a verdict says about the target of a failed attempt:
 //
@@ -28,27 +43,42 @@ type modelOf struct{ provider, connection, model string }
 //
 // When the connection is not known, the provider stands in for it (CMB-20).
 func (e *Exhausted) Note(t catalog.Target, v wire.Verdict) {
+	at := place{provider: t.Provider.ID, model: t.Model}
+	if t.Connection != nil {
+		at.connection = t.Connection.ID
+	}
+	lasts := lasting(v.Reason)
 	switch v.Scope {
 	case wire.ScopeRequest:
-		if v.Reason == wire.CreditsGone && t.Connection != nil {
-			e.excludeModel(modelOf{t.Provider.ID, t.Connection.ID, t.Model})
-			return
+		if v.Reason != wire.CreditsGone {
+			at.connection = ""
 		}
-		e.excludeModel(modelOf{provider: t.Provider.ID, model: t.Model})
+		e.exclude(at, ForGood, v.Reason)
 	case wire.ScopeModel:
-		m := modelOf{provider: t.Provider.ID, model: t.Model}
-		if t.Connection != nil {
-			m.connection = t.Connection.ID
-		}
-		e.excludeModel(m)
+		e.exclude(at, lasts, v.Reason)
 	case wire.ScopeConnection:
-		e.excludeConnection(t)
+		at.model = ""
+		e.exclude(at, lasts, v.Reason)
 	case wire.ScopeProvider:
-		e.excludeConnection(t)
+		at.model = ""
+		e.exclude(at, lasts, v.Reason)
 		if !mayDifferByAccount(v.Reason) {
-			e.ExcludeProvider(t.Provider.ID)
+			at.connection = ""
+			e.exclude(at, lasts, v.Reason)
 		}
 	case wire.ScopeNone:
+	}
+}
+
+// lasting sorts reasons by how long they stay.
+func lasting(r wire.Reason) Lasting {
+	switch r {
+	case wire.RateLimitExceeded, wire.ConcurrencyLimited:
+		return UntilWait
+	case wire.ServerError, wire.Timeout, wire.NetworkError, wire.Overloaded:
+		return UntilSet
+	default:
+		return ForGood
 	}
 }
 
@@ -63,46 +93,60 @@ func mayDifferByAccount(r wire.Reason) bool {
 	}
 }
 
-func (e *Exhausted) excludeConnection(t catalog.Target) {
-	if t.Connection == nil {
-		e.ExcludeProvider(t.Provider.ID)
-		return
-	}
-	if !e.Connection(t.Connection.ID) {
-		e.connections = append(e.connections, t.Connection.ID)
-	}
-}
-
-func (e *Exhausted) excludeModel(m modelOf) {
-	if !slices.Contains(e.models, m) {
-		e.models = append(e.models, m)
+// exclude adds an entry, or lets it last longer.
+func (e *Exhausted) exclude(at place, lasts Lasting, reason wire.Reason) {
+	i := slices.IndexFunc(e.out, func(x exhaustion) bool { return x.place == at })
+	switch {
+	case i < 0:
+		e.out = append(e.out, exhaustion{at, lasts, reason})
+	case e.out[i].lasts <= lasts:
+		e.out[i].lasts, e.out[i].reason = lasts, reason
 	}
 }
 
-// ExcludeProvider takes a whole provider out.
+// ExcludeProvider takes a whole provider out to the end of the request.
 func (e *Exhausted) ExcludeProvider(id string) {
-	if !e.Provider(id) {
-		e.providers = append(e.providers, id)
-	}
+	e.exclude(place{provider: id}, ForGood, wire.InvalidRequest)
 }
 
-// Connection says whether a connection is out.
-func (e *Exhausted) Connection(id string) bool { return slices.Contains(e.connections, id) }
-
-// Provider says whether a whole provider is out.
-func (e *Exhausted) Provider(id string) bool { return slices.Contains(e.providers, id) }
-
-// Model says whether a model is out on a connection of a provider. An empty connection asks for all of them.
-func (e *Exhausted) Model(provider, connection, model string) bool {
-	return slices.Contains(e.models, modelOf{provider, "", model}) ||
-		slices.Contains(e.models, modelOf{provider, connection, model})
+// Lift lets in again what was out no longer than up to.
+func (e *Exhausted) Lift(up Lasting) {
+	e.out = slices.DeleteFunc(e.out, func(x exhaustion) bool { return x.lasts <= up })
 }
 
-// Target says whether nothing may go to t: its provider, its connection or its model there is out (CMB-11).
-func (e *Exhausted) Target(t catalog.Target) bool {
+// Pardon lets one target in again for a further try, whatever had put it out but its provider (CMB-19).
+func (e *Exhausted) Pardon(t catalog.Target) {
+	e.out = slices.DeleteFunc(e.out, func(x exhaustion) bool {
+		return x.connection != "" && x.connection == t.Connection.ID && (x.model == "" || x.model == t.Model)
+	})
+}
+
+// Out says whether nothing may go to t, why, and how long that lasts: its provider, its connection or its model there is out
+// (CMB-11). When several hold, the longest is told.
+func (e *Exhausted) Out(t catalog.Target) (reason wire.Reason, lasts Lasting, out bool) {
 	connection := ""
 	if t.Connection != nil {
 		connection = t.Connection.ID
 	}
-	return e.Provider(t.Provider.ID) || e.Connection(connection) || e.Model(t.Provider.ID, connection, t.Model)
+	for i := range e.out {
+		x := &e.out[i]
+		if x.provider != t.Provider.ID || x.connection != "" && x.connection != connection || x.model != "" && x.model != t.Model {
+			continue
+		}
+		if !out || x.lasts > lasts {
+			reason, lasts, out = x.reason, x.lasts, true
+		}
+	}
+	return reason, lasts, out
+}
+
+// Target says whether nothing may go to t.
+func (e *Exhausted) Target(t catalog.Target) bool {
+	_, _, out := e.Out(t)
+	return out
+}
+
+// Provider says whether a whole provider is out.
+func (e *Exhausted) Provider(id string) bool {
+	return slices.ContainsFunc(e.out, func(x exhaustion) bool { return x.place == place{provider: id} })
 }

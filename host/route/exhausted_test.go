@@ -69,9 +69,6 @@ func TestExhausted(t *testing.T) {
 			if e.Provider("openai") != c.want.siblingOther {
 				t.Errorf("Provider = %v", e.Provider("openai"))
 			}
-			if e.Connection("openai-1") != c.want.sameOther {
-				t.Errorf("Connection = %v", e.Connection("openai-1"))
-			}
 		})
 	}
 }
@@ -85,7 +82,46 @@ func TestExhaustedUnknownConnection(t *testing.T) {
 	}
 	e = route.Exhausted{}
 	e.Note(catalog.Target{Provider: openai, Model: "gpt-5"}, wire.Verdict{Reason: wire.ModelNotFound, Scope: wire.ScopeModel})
-	if e.Provider("openai") || !e.Model("openai", "openai-2", "gpt-5") || e.Model("openai", "openai-2", "gpt-5-mini") {
+	if e.Provider("openai") || !e.Target(catalog.Target{Provider: openai, Connection: second, Model: "gpt-5"}) ||
+		e.Target(catalog.Target{Provider: openai, Connection: second, Model: "gpt-5-mini"}) {
 		t.Error("with scope model only the model is out, on all connections")
+	}
+}
+
+// CMB-16, CMB-25: a wait lets rate limits in again, a further pass over the set also failing servers, and nothing else does.
+func TestLasting(t *testing.T) {
+	t1 := catalog.Target{Provider: openai, Connection: first, Model: "gpt-5"}
+	for reason, want := range map[wire.Reason]route.Lasting{
+		wire.RateLimitExceeded: route.UntilWait, wire.ConcurrencyLimited: route.UntilWait,
+		wire.ServerError: route.UntilSet, wire.Overloaded: route.UntilSet, wire.Timeout: route.UntilSet, wire.NetworkError: route.UntilSet,
+		wire.AuthError: route.ForGood, wire.QuotaExhausted: route.ForGood, wire.CreditsGone: route.ForGood, wire.ReasonBanned: route.ForGood,
+	} {
+		var e route.Exhausted
+		e.Note(t1, wire.Verdict{Reason: reason, Scope: wire.ScopeConnection})
+		if why, lasts, out := e.Out(t1); !out || lasts != want || why != reason {
+			t.Errorf("%s: %v %v %v", reason, why, lasts, out)
+		}
+		for _, up := range []route.Lasting{route.UntilWait, route.UntilSet} {
+			e.Lift(up)
+			if e.Target(t1) != (want > up) {
+				t.Errorf("%s after lifting %d", reason, up)
+			}
+		}
+	}
+	var e route.Exhausted
+	e.Note(t1, wire.Verdict{Reason: wire.ServerError, Scope: wire.ScopeConnection})
+	e.Note(t1, wire.Verdict{Reason: wire.QuotaExhausted, Scope: wire.ScopeConnection})
+	e.Note(t1, wire.Verdict{Reason: wire.ServerError, Scope: wire.ScopeConnection})
+	if why, lasts, _ := e.Out(t1); lasts != route.ForGood || why != wire.QuotaExhausted {
+		t.Error("a later, milder failure shortened an exhaustion:", why, lasts)
+	}
+	e.Pardon(t1)
+	if e.Target(t1) {
+		t.Error("CMB-19: a pardoned connection is still out")
+	}
+	e.ExcludeProvider("openai")
+	e.Pardon(t1)
+	if !e.Target(t1) {
+		t.Error("CMB-13: a pardon reached over its provider")
 	}
 }

@@ -35,7 +35,7 @@ func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit,
 		return resilience.Permit{}, nil
 	}
 	if s.Until != 0 {
-		if refusal := refuse(at, t, s); refusal != nil {
+		if refusal := refuse(at, t, s); refusal != nil && !(at.Forced && refusal.Wait == resilience.WaitTransient) { // CMB-23
 			if p, ok := g.probe(at, t); ok {
 				return p, nil
 			}

@@ -1,0 +1,284 @@
+package dispatch
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/route"
+	"github.com/weirgate/weir/sdk/wire"
+)
+
+// targets is the attempt loop: the targets in the order of the strategy, again after a wait for a cooldown, and again as often as
+// the combo repeats its whole set (CMB-10, CMB-16, CMB-41).
+func (r *run) targets(ctx context.Context) {
+	r.order = r.d.Router.Order(r.c.Route, r, r.t.Began)
+	next := r.passes(ctx)
+	for set := orZero(r.c.Route.Config.MaxSetRetries); set > 0 && next == stepNext && r.last.set; set-- {
+		if pauseFor(ctx, choose(r.c.Route.Config.SetRetryDelay, 2*time.Second)) != nil {
+			break
+		}
+		r.exhausted.Lift(route.UntilSet)
+		r.t.Excluded = r.t.Excluded[:0]
+		next = r.passes(ctx)
+	}
+	if next != stepDone {
+		r.surface(ctx)
+	}
+	if r.c.Route.Kind == catalog.KindCombo && !r.t.Committed && !r.t.Cancelled {
+		r.d.Router.Failed(r.c.Route)
+	}
+}
+
+// passes goes over the targets, and again after each wait that helps. When there is nothing to wait for, what was passed over
+// with less reason gets its chance.
+func (r *run) passes(ctx context.Context) step {
+	next := r.pass(ctx)
+	for next == stepNext && r.await(ctx) {
+		next = r.pass(ctx)
+	}
+	if next == stepNext && r.skippedAsSlow() {
+		r.unsure = true
+		next = r.pass(ctx)
+	}
+	if next == stepNext {
+		next = r.force(ctx)
+	}
+	return next
+}
+
+// pass tries every target once. Targets of which every connection hung lately come after the others.
+func (r *run) pass(ctx context.Context) step {
+	var late []*catalog.RouteTarget
+	tried := 0
+	try := func(rt, after *catalog.RouteTarget) step {
+		if tried++; tried > 1 {
+			r.pause(ctx)
+		}
+		r.target, r.after = rt, after
+		return r.connections(ctx, rt)
+	}
+	next, n := stepNext, r.order.Len()
+	for i := 0; i < n && next == stepNext; i++ {
+		rt := r.order.At(i)
+		switch {
+		case r.d.slow.allLast(rt, r.c.Key, r.t.Began):
+			late = append(late, rt)
+		case i+1 < n:
+			next = try(rt, r.order.At(i+1))
+		case len(late) > 0:
+			next = try(rt, late[0])
+		default:
+			next = try(rt, nil)
+		}
+	}
+	for i := 0; i < len(late) && next == stepNext; i++ {
+		if i+1 < len(late) {
+			next = try(late[i], late[i+1])
+			continue
+		}
+		next = try(late[i], nil)
+	}
+	return next
+}
+
+// connections tries the connections of one target, each at most once and at once: first those that answer, then those that
+// lately hung (CMB-19). Then the one that failed last may be tried again (CMB-13).
+func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
+	if r.exhausted.Provider(rt.Provider.ID) {
+		r.skipped(rt)
+		return stepNext
+	}
+	if r.needWindow > 0 && route.Window(rt) <= r.needWindow {
+		return stepNext
+	}
+	if want := r.c.Route.Config.Context; want.Strict && route.TooSmall(rt, want) {
+		r.leaveOut(rt, contextReason)
+		return stepNext
+	}
+	before := len(r.t.Attempts)
+	next, some := r.each(ctx, rt)
+	if next != stepNext {
+		return next
+	}
+	if !some && r.c.Route.Kind == catalog.KindCombo {
+		r.leaveOut(rt, "unavailable") // CMB-6
+	}
+	if len(r.t.Attempts) == before {
+		return stepNext
+	}
+	return r.again(ctx, rt)
+}
+
+// each goes over the candidates, until one answers or a gate refuses the whole provider.
+func (r *run) each(ctx context.Context, rt *catalog.RouteTarget) (next step, some bool) {
+	var late []*catalog.Connection
+	for conn := range r.candidates(rt) {
+		some = true
+		if r.d.slow.last(conn.ID, r.t.Began) {
+			late = append(late, conn)
+			continue
+		}
+		if s, whole := r.connection(ctx, rt, conn); s != stepNext || whole {
+			return s, true
+		}
+	}
+	for _, conn := range late {
+		if s, whole := r.connection(ctx, rt, conn); s != stepNext || whole {
+			return s, true
+		}
+	}
+	return stepNext, some
+}
+
+// candidates are the connections of a target in the order of the account strategy. The usual one, fill-first, costs nothing.
+func (r *run) candidates(rt *catalog.RouteTarget) iter.Seq[*catalog.Connection] {
+	strategy := route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog)
+	if strategy == route.FillFirst {
+		return route.Candidates(rt, r.c.Key)
+	}
+	r.pool = r.d.Router.Choose(r.pool[:0], route.Choice{
+		Target: rt, Key: r.c.Key, Strategy: strategy, Catalog: r.c.Catalog, World: r, Now: r.t.Began,
+	}, true)
+	pool := r.pool
+	return func(yield func(*catalog.Connection) bool) {
+		for _, c := range pool {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// connection asks the ladder and, when it agrees, makes one attempt. whole says that the refusal holds for the provider, so that
+// its other connections need not be asked.
+func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *catalog.Connection) (next step, whole bool) {
+	target := r.to(rt, conn)
+	if reason, _, out := r.exhausted.Out(target); out {
+		if !r.tried(conn, rt.Model) {
+			r.t.exclude(target, resilience.Refusal{Gate: skippedGate, Reason: reason})
+		}
+		return stepNext, false
+	}
+	if ctx.Err() != nil {
+		r.gone(ctx)
+		return stepDone, false
+	}
+	if len(r.t.Attempts) >= MaxAttempts {
+		r.t.Failure = r.tooMany()
+		return stepDone, false
+	}
+	if r.predictedSlow(conn, rt.Model) {
+		r.t.exclude(target, resilience.Refusal{Gate: predictedGate, Reason: predictedGate})
+		return stepNext, false
+	}
+	at := r.at()
+	ticket, refusal := r.d.Ladder.Admit(at, target)
+	if refusal != nil {
+		r.t.exclude(target, *refusal)
+		r.d.Meter.Refused(refusal.Gate)
+		r.t.trace.add(refusal.Gate, "refused", target)
+		return stepNext, refusal.Gate == breakerGate || refusal.Gate == windowGate
+	}
+	r.d.Router.Dispatched(r.c.Route, rt)
+	if route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog) != route.FillFirst {
+		r.d.Router.Used(conn, at.Now)
+	}
+	next = r.attempt(ctx, rt, target, ticket, at.Now)
+	r.turn.end()
+	return next, false
+}
+
+// The gates that speak for a whole provider, and what stands in the place of a gate where none was asked.
+const (
+	breakerGate   = "circuit_open"
+	windowGate    = "provider_cooldown"
+	cooldownGate  = "connection_cooldown"
+	lockoutGate   = "model_lockout"
+	terminalGate  = "terminal"
+	executorGate  = "executor"
+	skippedGate   = "exhausted" // in this request, by an attempt of it
+	predictedGate = "predicted_slow"
+)
+
+func (r *run) to(rt *catalog.RouteTarget, conn *catalog.Connection) catalog.Target {
+	return catalog.Target{Provider: rt.Provider, Connection: conn, Model: rt.Model, Requested: r.c.Model}
+}
+
+// at is the present moment for the target that is being tried.
+func (r *run) at() resilience.Moment { return r.moment(r.target) }
+
+func (r *run) moment(rt *catalog.RouteTarget) resilience.Moment {
+	combo := r.c.Route.Kind == catalog.KindCombo
+	return resilience.Moment{
+		Now: r.d.Now(), Catalog: r.c.Catalog, Combo: combo, Pinned: combo && rt != nil && rt.Connection != nil, Forced: r.forced,
+	}
+}
+
+// siblingNext says whether the next target of the combo is on the same provider, so that it will tell (BRK-14).
+func (r *run) siblingNext(t catalog.Target) bool {
+	return r.after != nil && r.after.Provider.ID == t.Provider.ID
+}
+
+// leaveOut records a target that has no candidate to ask.
+func (r *run) leaveOut(rt *catalog.RouteTarget, why wire.Reason) {
+	r.t.exclude(catalog.Target{Provider: rt.Provider, Model: rt.Model, Requested: r.c.Model}, resilience.Refusal{Gate: string(why), Reason: why})
+}
+
+// skipped records a target whose provider is out of this request.
+func (r *run) skipped(rt *catalog.RouteTarget) {
+	t := catalog.Target{Provider: rt.Provider, Model: rt.Model, Requested: r.c.Model}
+	reason, _, _ := r.exhausted.Out(t)
+	r.t.exclude(t, resilience.Refusal{Gate: skippedGate, Reason: reason})
+}
+
+// tried says whether this request went to a model on a connection already.
+func (r *run) tried(conn *catalog.Connection, model string) bool {
+	for i := range r.t.Attempts {
+		if a := &r.t.Attempts[i]; a.Connection == conn.ID && a.Model == model {
+			return true
+		}
+	}
+	return false
+}
+
+// minPredicted is how many samples a prediction needs (CMB-11).
+const minPredicted = 5
+
+// predictedSlow says whether a connection has lately been slower than the combo wants (CMB-11).
+func (r *run) predictedSlow(conn *catalog.Connection, model string) bool {
+	limit := orZero(r.c.Route.Config.PredictiveTTFT)
+	if limit <= 0 || r.unsure {
+		return false
+	}
+	s := r.d.Router.Samples.Connection(conn.ID, model, r.d.Now())
+	return s.N >= minPredicted && s.FirstByte > limit
+}
+
+// skippedAsSlow says whether connections were passed over only because they are predicted to be slow. They are better than no
+// answer.
+func (r *run) skippedAsSlow() bool {
+	if r.unsure {
+		return false
+	}
+	for i := range r.t.Excluded {
+		if r.t.Excluded[i].Refusal.Gate == predictedGate {
+			return true
+		}
+	}
+	return false
+}
+
+// tooMany ends a request that has been tried often enough (CMB-14).
+func (r *run) tooMany() *dialect.Failure {
+	f := &dialect.Failure{Status: 503, Code: "max_attempts_exceeded", Type: "server_error", NoRetry: true,
+		Message: "The request was tried 30 times without an answer; the last error stands in the gateway's log."}
+	if r.last.set && spentOnReasoning(r.last.reply.message) {
+		f.Code = "reasoning_budget_exhausted"
+		f.Message = "The model used its whole token budget for reasoning, on every target; allow more output tokens or less reasoning."
+	}
+	return f
+}
