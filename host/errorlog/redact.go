@@ -14,12 +14,15 @@ var (
 	shapedKey   = regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{20,}|\b(?:AKIA|ASIA)[0-9A-Z]{12,}\b|\bya29\.[0-9A-Za-z_-]{16,}|\bgithub_pat_[0-9A-Za-z_]{16,}|` +
 		`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)
 	hexKey  = regexp.MustCompile(`\b[0-9a-fA-F]{32,}\b`)
-	email   = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}(?:@|%40|\\u0040)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`)
+	domain  = regexp.MustCompile(`^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`)
 	bearer  = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20)([A-Za-z0-9._~+/=*-]{8,})`)
 	labeled = regexp.MustCompile(`(?i)((?:api[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|auth[_-]?token|client[_-]?secret|secret|password|authorization)` +
 		`\\?["']?\s*[:=]\s*\\?["']?)([A-Za-z0-9._~+/=*-]{8,})`)
 	digit = regexp.MustCompile(`[0-9*]`)
 )
+
+// shortestKey is a length below which nothing looks like a key or an address.
+const shortestKey = 6
 
 // longToken is a length that no word has.
 const longToken = 24
@@ -27,10 +30,15 @@ const longToken = 24
 // redact takes known secrets out of a text, then what looks like a key, a bearer token or an e-mail address.
 func redact(s string, known func(string) string) string {
 	s = known(s)
+	if len(s) < shortestKey {
+		return s
+	}
 	s = after(bearer, s, 3)
 	s = after(labeled, s, 2)
-	for _, p := range []*regexp.Regexp{shapedKey, hexKey, email} {
-		s = p.ReplaceAllLiteralString(s, redacted)
+	s = shapedKey.ReplaceAllLiteralString(s, redacted)
+	s = hexKey.ReplaceAllLiteralString(s, redacted)
+	for _, at := range []string{"@", "%40", `\u0040`} {
+		s = emails(s, at)
 	}
 	return prefixedKey.ReplaceAllStringFunc(s, func(found string) string {
 		if secretive(found) {
@@ -38,6 +46,46 @@ func redact(s string, known func(string) string) string {
 		}
 		return found
 	})
+}
+
+// emails replaces e-mail addresses whose @ is written as at.
+func emails(s, at string) string {
+	var b strings.Builder
+	done := 0
+	for from := 0; ; {
+		i := strings.Index(s[from:], at)
+		if i < 0 {
+			break
+		}
+		i += from
+		from = i + len(at)
+		start := i
+		for start > done && i-start < maxLocal && local(s[start-1]) {
+			start--
+		}
+		end := from + len(domain.FindString(s[from:min(len(s), from+maxDomain)]))
+		if start == i || end == from {
+			continue
+		}
+		b.WriteString(s[done:start])
+		b.WriteString(redacted)
+		from, done = end, end
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// The longest parts of an e-mail address.
+const (
+	maxLocal  = 64
+	maxDomain = 255
+)
+
+func local(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._%+-", c) >= 0
 }
 
 // after replaces the n-th group of what matches, which is the last one, when it looks like a secret.
