@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -107,7 +108,7 @@ func (r *run) force(ctx context.Context) step {
 		if !r.isLimited(rt.Provider) {
 			continue
 		}
-		for conn := range r.candidates(rt) {
+		for conn := range route.Candidates(rt, r.c.Key) {
 			t := r.to(rt, conn)
 			refusal := r.d.Ladder.Peek(r.moment(rt), t)
 			if refusal == nil || refusal.Gate != cooldownGate || refusal.Wait != resilience.WaitTransient || r.tried(conn, rt.Model) || r.exhausted.Target(t) {

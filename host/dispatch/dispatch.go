@@ -129,18 +129,17 @@ type run struct {
 	exhausted  route.Exhausted
 	order      route.Sequence
 	last       lastWord
-	needWindow int                   // after a context overflow: only larger windows (CMB-26)
-	target     *catalog.RouteTarget  // that is being tried
-	after      *catalog.RouteTarget  // the one behind it, or nil
-	lastTry    try                   // the last failed attempt, for a further one on the same connection (CMB-19)
-	hints      []hint                // what upstreams asked to wait, by connection (CMB-43)
-	limited    []*catalog.Provider   // rate limited for now (CMB-23)
-	waits      int                   // for cooldowns, so far
-	waited     time.Duration         // in them
-	turn       *turn                 // of the connection that was waited for, until an attempt has ended
-	forced     bool                  // a cooling connection is asked all the same (CMB-23)
-	unsure     bool                  // targets that are predicted to be slow are tried after all (CMB-11)
-	pool       []*catalog.Connection // room for choosing
+	needWindow int                  // after a context overflow: only larger windows (CMB-26)
+	target     *catalog.RouteTarget // that is being tried
+	after      *catalog.RouteTarget // the one behind it, or nil
+	lastTry    try                  // the last failed attempt, for a further one on the same connection (CMB-19)
+	hints      []hint               // what upstreams asked to wait, by connection (CMB-43)
+	limited    []*catalog.Provider  // rate limited for now (CMB-23)
+	waits      int                  // for cooldowns, so far
+	waited     time.Duration        // in them
+	turn       *turn                // of the connection that was waited for, until an attempt has ended
+	forced     bool                 // a cooling connection is asked all the same (CMB-23)
+	unsure     bool                 // targets that are predicted to be slow are tried after all (CMB-11)
 }
 
 // lastWord is the latest verdict that may become the answer.

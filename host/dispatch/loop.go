@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -113,17 +112,31 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 	return r.again(ctx, rt)
 }
 
-// each goes over the candidates, until one answers or a gate refuses the whole provider.
+// each goes over the candidates in the order of the account strategy, until one answers or a gate refuses the whole provider. The
+// usual strategy, fill-first, costs nothing.
 func (r *run) each(ctx context.Context, rt *catalog.RouteTarget) (next step, some bool) {
 	var late []*catalog.Connection
-	for conn := range r.candidates(rt) {
-		some = true
-		if r.d.slow.last(conn.ID, r.t.Began) {
-			late = append(late, conn)
-			continue
+	if route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog) == route.FillFirst {
+		for conn := range route.Candidates(rt, r.c.Key) {
+			some = true
+			if r.d.slow.last(conn.ID, r.t.Began) {
+				late = append(late, conn)
+				continue
+			}
+			if s, whole := r.connection(ctx, rt, conn); s != stepNext || whole {
+				return s, true
+			}
 		}
-		if s, whole := r.connection(ctx, rt, conn); s != stepNext || whole {
-			return s, true
+	} else {
+		for _, conn := range r.chosen(rt) {
+			some = true
+			if r.d.slow.last(conn.ID, r.t.Began) {
+				late = append(late, conn)
+				continue
+			}
+			if s, whole := r.connection(ctx, rt, conn); s != stepNext || whole {
+				return s, true
+			}
 		}
 	}
 	for _, conn := range late {
@@ -134,23 +147,11 @@ func (r *run) each(ctx context.Context, rt *catalog.RouteTarget) (next step, som
 	return stepNext, some
 }
 
-// candidates are the connections of a target in the order of the account strategy. The usual one, fill-first, costs nothing.
-func (r *run) candidates(rt *catalog.RouteTarget) iter.Seq[*catalog.Connection] {
-	strategy := route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog)
-	if strategy == route.FillFirst {
-		return route.Candidates(rt, r.c.Key)
-	}
-	r.pool = r.d.Router.Choose(r.pool[:0], route.Choice{
-		Target: rt, Key: r.c.Key, Strategy: strategy, Catalog: r.c.Catalog, World: r, Now: r.t.Began,
+// chosen are the connections of a target in the order of an account strategy that looks at them.
+func (r *run) chosen(rt *catalog.RouteTarget) []*catalog.Connection {
+	return r.d.Router.Choose(nil, route.Choice{
+		Target: rt, Key: r.c.Key, Strategy: route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog), Catalog: r.c.Catalog, World: r, Now: r.t.Began,
 	}, true)
-	pool := r.pool
-	return func(yield func(*catalog.Connection) bool) {
-		for _, c := range pool {
-			if !yield(c) {
-				return
-			}
-		}
-	}
 }
 
 // connection asks the ladder and, when it agrees, makes one attempt. whole says that the refusal holds for the provider, so that
