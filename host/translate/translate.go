@@ -6,6 +6,7 @@ import (
 	"github.com/weirgate/weir/host/translate/chat"
 	"github.com/weirgate/weir/host/translate/messages"
 	"github.com/weirgate/weir/host/translate/neutral"
+	"github.com/weirgate/weir/host/translate/responses"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -16,6 +17,8 @@ func Codec(d wire.Dialect) (neutral.Codec, bool) {
 		return chat.Codec(), true
 	case wire.AnthropicMessages:
 		return messages.Codec(), true
+	case wire.OpenAIResponses:
+		return responses.Codec(), true
 	default:
 		return neutral.Codec{}, false
 	}
