@@ -1,6 +1,8 @@
 package cooldown_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ func gates(b *account.Book) []resilience.Gate {
 // status or a refusal is another. What the files assert:
 //
 //   - cap.txt: COOL-12; categories.txt and length.txt: COOL-2, COOL-10, COOL-11
+//   - delay.txt: COOL-20, COOL-21, COOL-23; probe.txt and probe-off.txt: COOL-24, SCN-1; stall.txt: COOL-32, COOL-33
 //   - hints.txt: COOL-13, COOL-14, CLS-10 (a usable hint, else the scaled backoff)
 //   - rejected.txt: COOL-41, COOL-42, COOL-43, COOL-46; scopes.txt: CLS-1 and CLS-15 (what the host derives from a verdict),
 //     COOL-45 (request-scoped: nothing changes), RUL-3, RUL-8
@@ -45,5 +48,41 @@ func TestSourceOfTheTime(t *testing.T) {
 		if cause == nil || (cause.Source != "") != (category == catalog.APIKey) {
 			t.Errorf("%s: cause %+v", category, cause)
 		}
+	}
+}
+
+// COOL-24: of many requests that come when a probe is due, one tests the connection, and the next may when that one was
+// given back.
+func TestOneProbe(t *testing.T) {
+	book := account.NewBook(nil)
+	gate := cooldown.New(book)
+	at := resilience.Moment{Now: gatetest.Start, Catalog: &catalog.Snapshot{Settings: gatetest.Defaults()}}
+	target := catalog.Target{Provider: &catalog.Provider{ID: "p", Category: catalog.APIKey}, Connection: &catalog.Connection{ID: "c", Active: true}, Model: "m"}
+	v := wire.Verdict{Reason: wire.QuotaExhausted, Scope: wire.ScopeConnection, RetryAfter: 100 * time.Hour, Hinted: true}
+	gate.Settle(at, target, resilience.Permit{}, resilience.Outcome{Verdict: v})
+	if _, refusal := gate.Admit(at, target); refusal == nil || !refusal.NextProbeAt.Equal(gatetest.Start.Add(time.Minute)) {
+		t.Fatalf("refusal %+v", refusal)
+	}
+	if h := book.Health("c", at.Now); h.NextProbeAt == nil || *h.NextProbeAt != "2026-03-01T12:01:00.000Z" {
+		t.Errorf("nextProbeAt %v", h.NextProbeAt)
+	}
+	at.Now = at.Now.Add(time.Minute)
+	for range 3 {
+		var out atomic.Int32
+		var probe atomic.Pointer[resilience.Permit]
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				if p, refusal := gate.Admit(at, target); refusal == nil {
+					out.Add(1)
+					probe.Store(&p)
+				}
+			})
+		}
+		wg.Wait()
+		if out.Load() != 1 || !probe.Load().Probe {
+			t.Fatalf("%d requests were let through", out.Load())
+		}
+		gate.Cancel(at, target, *probe.Load())
 	}
 }

@@ -37,8 +37,8 @@ func (p *play) command(name string, args []string) (string, error) {
 		return "cancelled", nil
 	case "try", "use":
 		asked := args[1:]
-		if name == "try" {
-			asked = args[2:]
+		if name == "try" { // what has no name is an option of the outcome
+			asked = slices.DeleteFunc(slices.Clone(args[2:]), func(arg string) bool { return !strings.Contains(arg, "=") })
 		}
 		if answer, err := p.admit("", args[0], asked); err != nil || answer != "admitted" {
 			return answer, err

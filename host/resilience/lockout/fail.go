@@ -136,7 +136,7 @@ func (f *failure) apply(e *entry, revision uint64) bool {
 		if end, explicit = f.refusal.Until, true; end == e.Until {
 			return false // the same episode (COOL-43)
 		}
-		if n = f.refusal.Count; f.now <= e.Memory {
+		if n = f.refusal.Count; e.locked(f.now) {
 			n = max(n, e.Count) // LOCK-24
 		}
 	}

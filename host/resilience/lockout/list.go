@@ -3,6 +3,7 @@ package lockout
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -76,10 +77,22 @@ func sorted(locks []Lock) []Lock {
 // when connection is empty (LOCK-7, API-31). Model may also be the name of a family (API-32). Removed says how many running
 // lockouts went.
 func (g *Gate) Clear(at resilience.Moment, provider *catalog.Provider, connection, model string) (removed int, changed []store.Event) {
+	names := aliasesOf(at, provider, model)
 	return g.clear(at, func(e *entry) bool {
 		return e.Provider == provider.ID && (connection == "" || e.Connection == connection) &&
-			(e.takesOut(provider, model, "") || e.Model == model)
+			(e.takesOut(provider, model, "") || e.Model == model || e.Shape == Exact && slices.Contains(names, e.Model))
 	})
+}
+
+// aliasesOf lists the exact keys under which a model, or one of a family, is locked for those who ask by an alias (LOCK-6).
+func aliasesOf(at resilience.Moment, p *catalog.Provider, model string) []string {
+	var names []string
+	for name, leads := range at.Catalog.Aliases {
+		if m, own := strings.CutPrefix(leads, p.ID+"/"); own && (m == model || p.Family(m) == model) {
+			names = append(names, exact(name).name)
+		}
+	}
+	return names
 }
 
 // ClearConnection removes all lockouts and counts of a connection (API-43). Removed says how many running lockouts went.

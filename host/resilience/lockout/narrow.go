@@ -35,6 +35,9 @@ func Narrow(at resilience.Moment, t catalog.Target, v wire.Verdict, r Reply) wir
 	}
 	if (r.Status == 404 || r.Status == 410) && !v.Terminal && retired(r.Text, t.Model) {
 		v.Reason, v.Exact, v.Cooldown, v.Fallback = wire.ModelNotFound, true, max(v.Cooldown, retiredLock), true
+		if v.Plugin == "" {
+			v.Plugin, v.Rule = "host", "model-retired"
+		}
 		return model(v)
 	}
 	switch {

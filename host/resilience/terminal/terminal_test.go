@@ -18,5 +18,6 @@ func gates(b *account.Book) []resilience.Gate {
 //
 //   - lifted.txt, restart.txt, states.txt: COOL-50, COOL-52
 //   - not-terminal.txt: COOL-19, COOL-56, COOL-57, COOL-58, RST-9
+//   - recheck.txt: COOL-50, COOL-52, COOL-59
 //   - order.txt: COOL-4 (a success clears no terminal state), COOL-18 and RUL-9 (no rule writes a cooldown over a terminal state), COOL-51, COOL-64 (a ban says more than missing credits)
 func TestScripts(t *testing.T) { gatetest.Run(t, gates) }
