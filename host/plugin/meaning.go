@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,29 +65,42 @@ func cut(s string, n int) string {
 }
 
 // quiet asks guests so that nothing changes: each time on a fresh instance with an empty kv, of which nothing is counted.
-type quiet struct{}
+type quiet struct {
+	failed func() // hears of each guest that broke the rules; nil: nobody does
+}
 
-func (quiet) restate(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Restatement, bool) {
+func (q quiet) restate(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Restatement, bool) {
 	if !r.Facts.HasBody {
 		return wire.Restatement{}, false
 	}
 	out, err := v.ask(ctx, wire.OpRestate, hookInput(r, v.manifest.Needs, v.config, now), now)
 	if err != nil || string(out) == "null" {
+		q.note(err)
 		return wire.Restatement{}, false
 	}
 	said, ok, err := rules.ResolveRestatement(out)
+	q.note(err)
 	said.Plugin, said.Rule, said.Digest = v.name, "restate", v.digest
 	return said, ok && err == nil
 }
 
-func (quiet) classify(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Verdict, bool) {
+func (q quiet) classify(ctx context.Context, v *version, r *rules.Reply, now time.Time) (wire.Verdict, bool) {
 	out, err := v.ask(ctx, wire.OpClassify, hookInput(r, v.manifest.Needs, v.config, now), now)
 	if err != nil || string(out) == "null" {
+		q.note(err)
 		return wire.Verdict{}, false
 	}
 	said, ok, err := rules.Resolve(out, r, v.granted.Terminate)
+	q.note(err)
 	said.Plugin, said.Rule, said.Digest = v.name, "classify", v.digest
 	return said, ok && err == nil
+}
+
+// note tells of a fault. Declining on purpose is none.
+func (q quiet) note(err error) {
+	if _, declined := errors.AsType[*rules.Declined](err); err != nil && !declined && q.failed != nil {
+		q.failed()
+	}
 }
 
 func (quiet) ruled(*version) {}
