@@ -51,37 +51,55 @@ func (r *run) passes(ctx context.Context) step {
 
 // pass tries every target once. Targets of which every connection hung lately come after the others.
 func (r *run) pass(ctx context.Context) step {
-	var late []*catalog.RouteTarget
-	tried := 0
-	try := func(rt, after *catalog.RouteTarget) step {
-		if tried++; tried > 1 {
+	n := r.order.Len()
+	if n == 1 {
+		r.target = r.order.At(0)
+		return r.connections(ctx, r.target)
+	}
+	late := r.hungLast()
+	next := stepNext
+	for i := 0; i < n && next == stepNext; {
+		if i > 0 {
 			r.pause(ctx)
 		}
-		r.target, r.after = rt, after
-		return r.connections(ctx, rt)
-	}
-	next, n := stepNext, r.order.Len()
-	for i := 0; i < n && next == stepNext; i++ {
-		rt := r.order.At(i)
-		switch {
-		case r.d.slow.allLast(rt, r.c.Key, r.t.Began):
-			late = append(late, rt)
-		case i+1 < n:
-			next = try(rt, r.order.At(i+1))
-		case len(late) > 0:
-			next = try(rt, late[0])
-		default:
-			next = try(rt, nil)
-		}
-	}
-	for i := 0; i < len(late) && next == stepNext; i++ {
-		if i+1 < len(late) {
-			next = try(late[i], late[i+1])
+		r.target, r.after = r.nth(late, i), r.nth(late, i+1)
+		if delay, on := r.hedges(); on && r.after != nil {
+			used := 0
+			next, used = r.race(ctx, r.target, r.after, r.nth(late, i+2), delay)
+			i += used
 			continue
 		}
-		next = try(late[i], nil)
+		next = r.connections(ctx, r.target)
+		i++
 	}
 	return next
+}
+
+// hungLast lists the targets as they are to be tried now, when some are to be tried last; else nil.
+func (r *run) hungLast() []*catalog.RouteTarget {
+	if !r.d.slow.any.Load() {
+		return nil
+	}
+	var out, late []*catalog.RouteTarget
+	for i := range r.order.Len() {
+		if rt := r.order.At(i); r.d.slow.allLast(rt, r.c.Key, r.t.Began) {
+			late = append(late, rt)
+		} else {
+			out = append(out, rt)
+		}
+	}
+	return append(out, late...)
+}
+
+// nth is the i-th target to be tried, or nil behind the last one.
+func (r *run) nth(listed []*catalog.RouteTarget, i int) *catalog.RouteTarget {
+	switch {
+	case i >= r.order.Len():
+		return nil
+	case listed != nil:
+		return listed[i]
+	}
+	return r.order.At(i)
 }
 
 // connections tries the connections of one target, each at most once and at once: first those that answer, then those that

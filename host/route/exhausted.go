@@ -109,6 +109,16 @@ func (e *Exhausted) ExcludeProvider(id string) {
 	e.exclude(place{provider: id}, ForGood, wire.InvalidRequest)
 }
 
+// Clone returns a copy for a leg of the request that runs beside the others.
+func (e *Exhausted) Clone() Exhausted { return Exhausted{slices.Clone(e.out)} }
+
+// Merge adds what is out in o.
+func (e *Exhausted) Merge(o Exhausted) {
+	for _, x := range o.out {
+		e.exclude(x.place, x.lasts, x.reason)
+	}
+}
+
 // Lift lets in again what was out no longer than up to.
 func (e *Exhausted) Lift(up Lasting) {
 	e.out = slices.DeleteFunc(e.out, func(x exhaustion) bool { return x.lasts <= up })
