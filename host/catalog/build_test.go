@@ -145,6 +145,27 @@ func TestConnections(t *testing.T) {
 			t.Error("only scalar fields are for plugins", d)
 		}
 	})
+	t.Run("COOL-20 rotationOverrides.rateLimitResetSeconds", func(t *testing.T) {
+		for text, want := range map[string]time.Duration{
+			`{"rateLimitResetSeconds":20,"rotateOn429":true}`: 20 * time.Second, `{"rateLimitResetSeconds":0}`: 0, `{"rateLimitResetSeconds":null}`: 0,
+			`{}`: 0, `{"rateLimitResetSeconds":21600}`: 6 * time.Hour, `{"rateLimitResetSeconds":21601}`: -1, `{"rateLimitResetSeconds":-1}`: -1,
+			`{"rateLimitResetSeconds":1.5}`: -1, `{"rateLimitResetSeconds":"20"}`: -1, `[]`: -1,
+		} {
+			in := of(account("a", "openai"))
+			in[0].Saving = true
+			in[0].Object.ProviderSpecificData = map[string]json.RawMessage{"rotationOverrides": json.RawMessage(text)}
+			s, faults := Build(Sources{Described: described(), Stored: &Input{Name: "the store", Connections: in}})
+			if want < 0 {
+				if len(faults) != 1 || faults[0].Path != "providerSpecificData.rotationOverrides" {
+					t.Errorf("%s: faults %v", text, faults)
+				}
+				continue
+			}
+			if len(faults) != 0 || s.Connection("a").RateLimitReset != want {
+				t.Errorf("%s: %v, faults %v", text, s.Connection("a"), faults)
+			}
+		}
+	})
 	t.Run("OBJ-9 OBJ-8 QUE-4 faults of one that is being saved name the API's fields", func(t *testing.T) {
 		c := ConnectionInput{
 			ID: "-x", Provider: "openai", Name: strings.Repeat("n", 201), Priority: p(1001), AuthType: "basic", MaxConcurrent: p(-1), BaseURL: p("http://169.254.169.254/"),
