@@ -4,6 +4,7 @@ package translate
 
 import (
 	"github.com/weirgate/weir/host/translate/chat"
+	"github.com/weirgate/weir/host/translate/gemini"
 	"github.com/weirgate/weir/host/translate/messages"
 	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/host/translate/responses"
@@ -19,6 +20,8 @@ func Codec(d wire.Dialect) (neutral.Codec, bool) {
 		return messages.Codec(), true
 	case wire.OpenAIResponses:
 		return responses.Codec(), true
+	case wire.GeminiGenerate:
+		return gemini.Codec(), true
 	default:
 		return neutral.Codec{}, false
 	}

@@ -326,7 +326,6 @@ func (w *requestWriter) result(p *neutral.Part, t *neutral.Turn) (media []neutra
 	if res.Error {
 		text.WriteString("Error: ")
 	}
-	text.Write(res.Object)
 	for i := range res.Parts {
 		switch q := &res.Parts[i]; q.Kind {
 		case neutral.Text:

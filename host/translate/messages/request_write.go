@@ -325,8 +325,6 @@ func (w *requestWriter) result(p *neutral.Part) {
 	}
 	w.Open().Key("type").String("tool_result").Key("tool_use_id").String(id)
 	switch {
-	case len(res.Object) > 0:
-		w.Key("content").String(string(res.Object))
 	case res.Plain && len(res.Parts) == 1:
 		w.Key("content").String(res.Parts[0].Text)
 	case res.Parts != nil || !w.own:

@@ -133,7 +133,7 @@ type ToolResult struct {
 	Name   string // of the tool, where the dialect says it
 	Parts  []Part // text and media (TR-15)
 	Plain  bool   // its content was one bare text
-	Object []byte // a JSON object, where the dialect gives one (gemini)
+	Object []byte // the JSON object as it came, where the dialect gives one (gemini); Parts has what it says
 	Error  bool
 	Custom bool
 }
@@ -155,6 +155,7 @@ type Tool struct {
 	Strict      *bool
 	Custom      bool   // free-form
 	Format      []byte // of a custom tool
+	SchemaName  string // the member that gave Schema, where a dialect has two
 	Hosted      string // a tool that the provider runs itself, by its type; Raw holds it (TR-9)
 	Raw         []byte
 	CacheMark   []byte
@@ -195,6 +196,7 @@ type Format struct {
 	Kind   FormatKind
 	Name   string
 	Schema []byte
+	Old    []byte // the schema as it came, where the dialect has an older form of its own
 	Strict *bool
 }
 

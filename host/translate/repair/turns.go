@@ -156,17 +156,9 @@ func strays(parts []neutral.Part, waiting map[string]neutral.Part, before []neut
 			continue
 		}
 		delete(waiting, p.Result.ID)
-		rest = append(rest, Texts(p.Result)...)
+		rest = append(rest, p.Result.Parts...)
 	}
 	return rest
-}
-
-// Texts are the parts of a result as a user would say them.
-func Texts(r neutral.ToolResult) []neutral.Part {
-	if len(r.Object) > 0 {
-		return []neutral.Part{{Text: string(r.Object)}}
-	}
-	return r.Parts
 }
 
 // Joined is the text of parts, a blank line between them.

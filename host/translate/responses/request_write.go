@@ -299,7 +299,6 @@ func (w *requestWriter) said(res *neutral.ToolResult) (parts []neutral.Part, pla
 	if res.Error {
 		text.WriteString("Error: ")
 	}
-	text.Write(res.Object)
 	var media []neutral.Part
 	for i := range res.Parts {
 		switch q := &res.Parts[i]; q.Kind {
