@@ -75,6 +75,9 @@ func (m *Match) scan() {
 	m.scanned = true
 	f := &m.reply.Facts
 	m.texts = [textCount]string{inMessage: f.Message, inDecoded: f.Decoded, inText: f.Text}
+	if f.Partial {
+		m.texts = [textCount]string{inText: f.Words}
+	}
 	if f.Message == f.Text {
 		m.texts[inMessage] = ""
 	}

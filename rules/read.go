@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 
@@ -58,10 +59,16 @@ func Read(r *Reply) {
 	if strings.Contains(text, `\`) {
 		f.Decoded = decoded(values)
 	}
+	if f.Partial = r.good() && (len(values) > 0 || !page(text)); f.Partial {
+		f.Words = wordsOf(values)
+	}
 	r.Facts = f
-	h, ok := hint.Read(r.Header, body, r.Now)
+	h, ok := hint.Read(r.Header, bytes.TrimPrefix(body, []byte("\ufeff")), r.Now)
 	r.Hint = Hint{OK: ok, Wait: h.Wait, Source: h.Source}
 }
+
+// page reports whether a body is a page of HTML, which no good answer is.
+func page(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "<") }
 
 func short(s string, n int) string { return scan.Cut(s, n) }
 

@@ -40,6 +40,8 @@ type Facts struct {
 	Text    string // the whole body as text: valid UTF-8, bad bytes replaced
 	Decoded string // the texts of the body's JSON strings, for markers that are escaped in the body; empty when equal to Text
 	HasBody bool
+	Partial bool   // the answer came under a good status: of its text only Words are about the failure
+	Words   string // what the failure in a good answer says itself, empty when it holds none
 }
 
 // Hint is when the answer said to come back.

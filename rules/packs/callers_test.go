@@ -34,7 +34,9 @@ func TestCallersFaults(t *testing.T) {
 }
 
 // ownForm says that the answer means this only of its own provider: its form is another one's failure.
-func ownForm(a answer) bool { return strings.Contains(a.Body, "error_code") || strings.Contains(a.Body, "base_resp") }
+func ownForm(a answer) bool {
+	return strings.Contains(a.Body, "error_code") || strings.Contains(a.Body, "base_resp")
+}
 
 // named are the providers that packs name.
 func named(all []shipped) []string {

@@ -3,6 +3,7 @@ package packs_test
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/weirgate/weir/rules"
@@ -35,7 +36,7 @@ func (a answer) ways() []*rules.Reply {
 	}
 	r := a.reply()
 	r.Status = status
-	if a.Body[0] == '<' {
+	if strings.HasPrefix(strings.TrimLeft(a.Body, "\ufeff \t\n"), "<") {
 		return []*rules.Reply{r} // a page is only then looked at
 	}
 	return []*rules.Reply{a.reply(), r}
