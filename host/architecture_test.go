@@ -46,8 +46,9 @@ var mayImport = map[string][]string{
 	"host/plugin":     {"host/catalog", "host/document", "rules", "sdk/wire"},
 	"host/upstream":   {"host/body", "host/catalog", "sdk/wire"},
 	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/upstream", "rules", "sdk/wire", "store"},
+	"host/errorlog":  {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "sdk/wire"},
-	"host/manage":     {"host/catalog", "host/document", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "sdk/wire", "store"},
+	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "sdk/wire", "store"},
 	"host/devkit":     {"host/catalog", "host/dispatch", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},
 	"cmd/weir":        {"host", "sdk/wire", "store"},

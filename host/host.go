@@ -18,6 +18,7 @@ import (
 	"github.com/weirgate/weir/host/config"
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/errorlog"
 	"github.com/weirgate/weir/host/gateway"
 	"github.com/weirgate/weir/host/manage"
 	"github.com/weirgate/weir/host/observe"
@@ -50,6 +51,7 @@ type Host struct {
 	vault        *vault.Vault
 	vaultChecked atomic.Bool
 	record       *record.Recorder
+	errors       *errorlog.Log
 	book         *account.Book
 	lockouts     *lockout.Gate
 	breakers     *breaker.Gate
@@ -225,7 +227,10 @@ func (h *Host) restoreState(ctx context.Context) error {
 	}
 	h.record.Start()
 	h.client = upstream.NewClient(upstream.Options{ConnectTimeout: h.catalog.Current().Settings.ConnectTimeout})
+	h.errors = h.newErrorLog()
+	h.errors.Start()
 	h.dispatch = dispatch.New(dispatch.Options{
+		Failed:  h.errors.Failed,
 		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,
 		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log, Circuit: h.circuit, Condition: h.accountCondition,
 	})

@@ -135,6 +135,9 @@ func (h *Host) close(ctx context.Context) error {
 	if h.plugins != nil {
 		part(h.plugins.Close)
 	}
+	if h.errors != nil {
+		part(h.errors.Stop)
+	}
 	if h.record != nil {
 		part(h.record.Stop)
 	}

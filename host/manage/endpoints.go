@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/errorlog"
+	"github.com/weirgate/weir/host/plugin"
 )
 
 // The methods of the table.
@@ -74,8 +76,20 @@ func endpoints() []endpoint {
 		{method: post, path: "/api/rate-limits", needs: write, changes: true, summary: "Switch the rate-limit protection of a connection", body: protectBody{}, answer: protectDone{}, serve: protect},
 
 		{method: get, path: "/api/events", needs: read, summary: "The journal; as text/event-stream a live feed", query: []string{"after", "kind", "provider", "connectionId", "limit"}, answer: eventList{}, serve: listEvents},
+		{method: get, path: "/api/errors", needs: read, summary: "Recorded upstream errors, newest first; as application/jsonl lines that weir classify reads", query: append([]string{"provider", "reason", "since", "until", "format"}, paged...), answer: errorList{}, serve: listErrors},
+		{method: remove, path: "/api/errors", needs: write, summary: "Delete all recorded upstream errors", answer: clearedErrors{}, serve: clearErrors},
+
 		{method: get, path: "/api/plugins", needs: read, summary: "Plugins", query: paged, answer: pluginList{}, serve: listPlugins},
-		{method: get, path: "/api/plugins/{name}", needs: read, summary: "One plugin with its manifest", answer: shownPlugin{}, serve: getPlugin},
+		{method: post, path: "/api/plugins/check", needs: write, summary: "Do all that comes before a plugin goes live, and nothing more", binary: plugin.MaxFile, also: []int{422}, answer: plugin.Report{}, serve: checkPlugin},
+		{method: post, path: "/api/plugins/replay", needs: write, summary: "What a plugin would decide otherwise on recorded errors", query: []string{"last", "provider"}, binary: plugin.MaxFile, answer: errorlog.Replay{}, serve: replayPlugin},
+		{method: get, path: "/api/plugins/{name}", needs: read, summary: "One plugin with its manifest, candidate and differences", answer: shownPlugin{}, serve: getPlugin},
+		{method: put, path: "/api/plugins/{name}", needs: write, summary: "Add a plugin or a version of one, active or as a candidate in shadow", query: []string{"mode", "signature", "grants", "source"}, headers: []string{signatureHeader}, binary: plugin.MaxFile, also: []int{201, 422}, answer: plugin.Report{}, serve: putPlugin},
+		{method: remove, path: "/api/plugins/{name}", needs: write, summary: "Remove a plugin, or its candidate", query: []string{"candidate"}, answer: okAnswer{}, serve: deletePlugin},
+		{method: get, path: "/api/plugins/{name}/versions", needs: read, summary: "The versions that are kept of a plugin, newest first", answer: versionList{}, serve: pluginVersions},
+		{method: post, path: "/api/plugins/{name}/promote", needs: write, summary: "Make the candidate the active version", answer: shownPlugin{}, serve: promotePlugin},
+		{method: post, path: "/api/plugins/{name}/rollback", needs: write, summary: "Go back to the version before the active one", answer: shownPlugin{}, serve: rollbackPlugin},
+		{method: post, path: "/api/plugins/{name}/mode", needs: write, summary: "Switch a plugin active, to shadow, or off", body: modeBody{}, answer: shownPlugin{}, serve: setPluginMode},
+		{method: post, path: "/api/plugins/{name}/grants", needs: write, summary: "Set what a plugin may do, within what its manifest asks for", body: grants{}, answer: shownPlugin{}, serve: grantPlugin},
 		{method: post, path: "/api/plugins/{name}/unquarantine", needs: write, summary: "Lift the quarantine of a plugin", answer: shownPlugin{}, serve: unquarantine},
 	}
 }

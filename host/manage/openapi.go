@@ -76,15 +76,27 @@ func operation(e *endpoint, components schemas, problems map[string]any) map[str
 			"default": map[string]any{"description": "refused", "content": content(problems)},
 		},
 	}
+	for _, more := range e.also {
+		op["responses"].(map[string]any)[strconv.Itoa(more)] = op["responses"].(map[string]any)[status]
+	}
 	if e.needs != open {
 		op["security"] = []any{map[string]any{"key": []string{}}}
 	}
-	if len(e.query) > 0 {
-		parameters := []any{}
-		for _, q := range e.query {
-			parameters = append(parameters, map[string]any{"name": q, "in": "query", "schema": map[string]any{"type": "string"}})
-		}
+	parameters := []any{}
+	for _, q := range e.query {
+		parameters = append(parameters, map[string]any{"name": q, "in": "query", "schema": map[string]any{"type": "string"}})
+	}
+	for _, h := range e.headers {
+		parameters = append(parameters, map[string]any{"name": h, "in": "header", "schema": map[string]any{"type": "string"}})
+	}
+	if len(parameters) > 0 {
 		op["parameters"] = parameters
+	}
+	if e.binary > 0 {
+		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{
+			"application/octet-stream": map[string]any{"schema": map[string]any{"type": "string", "format": "binary", "maxLength": e.binary}},
+			"application/yaml":         map[string]any{"schema": map[string]any{"type": "string"}},
+		}}
 	}
 	if e.body != nil {
 		op["requestBody"] = map[string]any{"required": !e.optional, "content": content(components.of(reflect.TypeOf(e.body)))}

@@ -14,8 +14,19 @@ type shownPlugin struct {
 	Quarantine *shownQuarantine `json:"quarantine"`
 	Violation  *shownViolation  `json:"violation"`
 	LoadedAt   *string          `json:"loadedAt"`
-	Shadow     *struct{}        `json:"shadow"` // null until there are comparisons
+	Granted    grants           `json:"granted"`
 	Manifest   json.RawMessage  `json:"manifest,omitempty"`
+
+	// of one plugin
+
+	Differences []shownDifference `json:"differences,omitempty"` // of its shadow, newest first
+	Candidate   *shownPlugin      `json:"candidate,omitempty"`   // the version that runs in shadow beside the active one
+	Hidden      []shownPlugin     `json:"hidden,omitempty"`      // of the same name, from places that lose (PLG-16)
+}
+
+type shownDifference struct {
+	plugin.Difference
+	At *string `json:"at"`
 }
 
 type shownFault struct {
@@ -34,7 +45,7 @@ type shownViolation struct {
 }
 
 func showPlugin(one plugin.Status) shownPlugin {
-	v := shownPlugin{Status: one, LoadedAt: stamp(one.LoadedAt)}
+	v := shownPlugin{Status: one, LoadedAt: stamp(one.LoadedAt), Granted: grantsOf(one.Granted)}
 	if f := one.Fault; f != nil {
 		v.Fault = &shownFault{f, stamp(f.At)}
 	}
@@ -65,22 +76,35 @@ func listPlugins(s *Server, c *call) (any, error) {
 	return a, nil
 }
 
-// getPlugin shows the plugin of that name with its manifest: of several the one that is active (PLG-16).
+// getPlugin shows the plugin that counts under the name, with its manifest, candidate and differences (PLG-4, PLG-16).
 func getPlugin(s *Server, c *call) (any, error) {
-	var found *plugin.Status
-	for _, one := range s.ports.Plugins() {
-		if one.Name == c.id && (found == nil || one.State == plugin.StateActive) {
-			found = &one
+	if d, ok := s.ports.Shelf.Detail(c.id); ok {
+		return showDetail(d), nil
+	}
+	for _, one := range s.ports.Plugins() { // one that was removed while requests still hold it
+		if one.Name == c.id {
+			return showDetail(plugin.Detail{Status: one, Manifest: one.Manifest}), nil
 		}
 	}
-	if found == nil {
-		return nil, notFound("plugin", c.id)
+	return nil, notFound("plugin", c.id)
+}
+
+func showDetail(d plugin.Detail) shownPlugin {
+	shown := showPlugin(d.Status)
+	if json.Valid(d.Manifest) {
+		shown.Manifest = json.RawMessage(d.Manifest)
 	}
-	shown := showPlugin(*found)
-	if json.Valid(found.Manifest) {
-		shown.Manifest = json.RawMessage(found.Manifest)
+	for _, x := range d.Differences {
+		shown.Differences = append(shown.Differences, shownDifference{x, stamp(x.At)})
 	}
-	return shown, nil
+	if d.Candidate != nil {
+		candidate := showPlugin(*d.Candidate)
+		shown.Candidate = &candidate
+	}
+	for _, h := range d.Hidden {
+		shown.Hidden = append(shown.Hidden, showPlugin(h))
+	}
+	return shown
 }
 
 // unquarantine lifts a quarantine by hand and shows the plugin as it is then (PLG-5). One that is not in quarantine is 409.

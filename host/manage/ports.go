@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/errorlog"
 	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
@@ -50,6 +51,10 @@ type Ports struct {
 	Plugins func() []plugin.Status
 	// Unquarantine lifts a plugin's quarantine by hand; false: it is in none (PLG-5).
 	Unquarantine func(name string) bool
+	Shelf        Shelf
+	// Replay judges recorded errors with a candidate beside what is in force (PLG-9); a candidate that does not load is a *plugin.Fault.
+	Replay func(ctx context.Context, module []byte, last int, provider string) (errorlog.Replay, error)
+	Errors Errors
 
 	Metrics  http.Handler
 	Profiles http.Handler
@@ -97,6 +102,26 @@ type States interface {
 	Forget(connection string)
 }
 
+// Shelf are the plugins and what may be done to them (PLG-10); *plugin.Runtime is one. A change that is refused is a *plugin.Problem.
+type Shelf interface {
+	Detail(name string) (plugin.Detail, bool)
+	Versions(name string) ([]plugin.VersionInfo, bool)
+	Check(ctx context.Context, module []byte) plugin.Report
+	Put(ctx context.Context, name string, module []byte, o plugin.PutOptions) (plugin.Report, error)
+	Remove(ctx context.Context, name string) error
+	DropCandidate(ctx context.Context, name string) error
+	Promote(ctx context.Context, name string) error
+	Rollback(ctx context.Context, name string) error
+	SetMode(ctx context.Context, name, mode string) error
+	Grant(ctx context.Context, name string, g plugin.Grants) error
+}
+
+// Errors is the record of upstream errors (OBJ-19); *errorlog.Log is one.
+type Errors interface {
+	List(ctx context.Context, f errorlog.Filter, limit, offset int) (records []errorlog.Record, total int, err error)
+	Clear(ctx context.Context) (removed int, err error)
+}
+
 // Events is the journal as people read it; *record.Recorder is one.
 type Events interface {
 	Events(ctx context.Context, f record.Filter) (events []store.Event, next store.Seq, err error)
@@ -128,6 +153,9 @@ func (p *Ports) check() error {
 	need(p.Test != nil, "Test")
 	need(p.Plugins != nil, "Plugins")
 	need(p.Unquarantine != nil, "Unquarantine")
+	need(p.Shelf != nil, "Shelf")
+	need(p.Replay != nil, "Replay")
+	need(p.Errors != nil, "Errors")
 	need(p.Metrics != nil, "Metrics")
 	need(p.Profiles != nil, "Profiles")
 	need(p.Recent != nil, "Recent")

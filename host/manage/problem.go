@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/store"
 )
 
@@ -111,6 +112,9 @@ func asProblem(err error) *Problem {
 	if f, ok := errors.AsType[document.Fault](err); ok {
 		return faulty([]document.Fault{f})
 	}
+	if p, ok := errors.AsType[*plugin.Problem](err); ok {
+		return problem(p.Status, "%s", sentence(p.Message)).coded(p.Code)
+	}
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case isTooLarge:
@@ -127,6 +131,9 @@ func asProblem(err error) *Problem {
 	}
 	return problem(http.StatusInternalServerError, "Unexpected failure; the log has a line with this request's id.")
 }
+
+// sentence ends with a point, as the other messages do.
+func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }
 
 // write sends the problem. A 500 has the short shape of API-2.
 func (p *Problem) write(w http.ResponseWriter) {

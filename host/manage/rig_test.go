@@ -19,6 +19,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/document"
+	"github.com/weirgate/weir/host/errorlog"
 	"github.com/weirgate/weir/host/manage"
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/plugin"
@@ -84,7 +85,8 @@ func newRig(t *testing.T, options ...option) *rig {
 		},
 		Catalog: r.registry.Current, Check: r.check, Change: r.change, Documents: r.store, Sealer: sealer{},
 		StoreHealth: r.health, States: states{r}, Events: r.recorder, Order: order, Test: r.testConnection,
-		Unquarantine: func(string) bool { return false },
+		Unquarantine: func(string) bool { return false }, Shelf: &shelf{}, Errors: &errorRecord{},
+		Replay: func(context.Context, []byte, int, string) (errorlog.Replay, error) { return errorlog.Replay{}, nil },
 		Plugins: func() []plugin.Status {
 			return []plugin.Status{{Name: "openai", State: plugin.StateActive, Mode: "active", Version: "1.0.0", LoadedAt: r.clock(), Manifest: []byte(`{"name":"openai"}`)}}
 		},

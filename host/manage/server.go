@@ -63,6 +63,9 @@ type endpoint struct {
 	optional     bool     // the body may be absent
 	answer       any      // zero value of the answer's type
 	status       int      // of the answer; 0: 200
+	binary       int64    // the most bytes of a body that is no JSON; 0: the body is JSON
+	headers      []string // names of request headers that have a meaning here
+	also         []int    // further statuses of the answer
 	serve        func(*Server, *call) (any, error)
 }
 
@@ -76,6 +79,12 @@ type call struct {
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
+
+// withStatus is an answer whose status depends on what happened.
+type withStatus struct {
+	status int
+	answer any
+}
 
 // answered is returned by handlers that wrote their answer themselves.
 type answered struct{}
@@ -125,7 +134,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, methods map[strin
 		problem(http.StatusBadRequest, "The path is not encoded properly.").write(w)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, max(e.binary, maxBody))
 	answer, err := s.run(e, &call{w: w, r: r, now: s.ports.Now(), id: name})
 	if err != nil {
 		p := asProblem(err)
@@ -136,7 +145,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, methods map[strin
 		p.write(w)
 		return
 	}
-	if _, done := answer.(answered); !done {
+	switch a := answer.(type) {
+	case answered:
+	case withStatus:
+		writeJSON(w, a.status, a.answer)
+	default:
 		writeJSON(w, max(e.status, http.StatusOK), answer)
 	}
 }

@@ -1,0 +1,38 @@
+package host
+
+import (
+	"context"
+
+	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/host/errorlog"
+	"github.com/weirgate/weir/host/settings"
+	"github.com/weirgate/weir/store"
+	"github.com/weirgate/weir/store/memory"
+)
+
+// newErrorLog makes the record of upstream errors (OBJ-19), in the store when that keeps rows, else in memory.
+func (h *Host) newErrorLog() *errorlog.Log {
+	rows, ok := h.store.(store.Rows)
+	if !ok {
+		rows = memory.New(memory.Options{Now: h.o.Now})
+	}
+	return errorlog.New(errorlog.Options{
+		Rows: rows, Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,
+		Settings: func() settings.ErrorRecord { return h.catalog.Current().Settings.ErrorRecord },
+	})
+}
+
+// replay judges recorded errors with a candidate beside the plugins in force (PLG-9). Nothing is changed or counted.
+func (h *Host) replay(ctx context.Context, module []byte, last int, provider string) (errorlog.Replay, error) {
+	trial, err := h.plugins.Trial(ctx, module)
+	if err != nil {
+		return errorlog.Replay{}, err
+	}
+	defer trial.Close()
+	present := h.plugins.Present()
+	defer present.Close()
+	today := func(provider string) dispatch.Judge { return present.Judge(&catalog.Provider{ID: provider}) }
+	candidate := func(provider string) dispatch.Judge { return trial.Judge(&catalog.Provider{ID: provider}) }
+	return h.errors.Replay(ctx, last, provider, h.catalog.Current().Settings.CustomBannedSignals, today, candidate, trial.Failed)
+}
