@@ -1,23 +1,23 @@
-// A plugin for Extism: Bay answers 500 with "balance" in it when an account has no credit, and 200 with an error inside when it is
-// busy. The rules say so; the hook counts how often an account was busy, and makes it rest longer each time.
+// A plugin for Extism: Bay answers 500 when the allowance of an account is spent, and 503 while it is busy. The rules say what the
+// first one means; the hook counts how often Bay was busy, and lets accounts rest longer each time.
 #include "extism.h"
 
 static const char manifest[] = WEIR_JSON({
 	"name": "bay-status", "version": "1.0.0", "abi": "1.0", "license": "MIT",
-	"summary": "Bay: the balance answered as 500, and rests that grow while it is busy",
+	"summary": "Bay: an allowance that is spent is answered as 500, and rests that grow while it is busy",
 	"kinds": ["restatement", "classifier"], "hooks": ["classify"],
 	"matches": [{"providers": ["bay", "bay-*"]}],
 	"needs": {"error_text": "prefix"},
 	"permissions": {"kv": {"bytes": 4096, "reason": "how often in a row it was busy"}},
 	"rules": [
-		{"id": "balance-as-500", "status": [500], "text_contains": ["balance is not enough"], "then": {"restate_status": 402, "restate_code": "insufficient_quota"}},
-		{"id": "no-credit", "status": [402], "text_contains": ["balance is not enough"], "then": {"reason": "credits_exhausted", "scope": "connection"}}
+		{"id": "allowance-as-500", "status": [500], "text_contains": ["allowance is spent"], "then": {"restate_status": 429, "restate_code": "rate_limit_exceeded"}},
+		{"id": "allowance", "status": [429], "text_contains": ["allowance is spent"], "then": {"reason": "quota_exhausted", "scope": "connection", "cooldown": "6h"}}
 	],
 	"examples": [
-		{"name": "the balance is restated", "op": "restate", "input": {"provider": "bay", "status": 500, "error": {
-			"text": "Your balance is not enough"}}, "expect": {"status": 402}},
-		{"name": "and no credit", "op": "classify", "input": {"provider": "bay", "status": 402, "original_status": 500, "error": {
-			"text": "Your balance is not enough"}}, "expect": {"reason": "credits_exhausted", "rule": "no-credit"}},
+		{"name": "the allowance is restated", "op": "restate", "input": {"provider": "bay", "status": 500, "error": {
+			"text": "Your allowance is spent"}}, "expect": {"status": 429}},
+		{"name": "and is a quota", "op": "classify", "input": {"provider": "bay", "status": 429, "original_status": 500, "error": {
+			"text": "Your allowance is spent"}}, "expect": {"reason": "quota_exhausted", "rule": "allowance"}},
 		{"name": "busy, without a grant to count", "op": "classify", "input": {"provider": "bay", "status": 503, "error": {"text": "busy"}},
 			"expect": {"reason": "overloaded", "cooldown_ms": 2000}},
 		{"name": "anything else", "op": "classify", "input": {"provider": "bay", "status": 503, "error": {"text": "no idea"}}, "expect": null}
