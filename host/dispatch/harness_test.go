@@ -55,7 +55,14 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, by: map[string]http.HandlerFunc{}, clock: time.Now()}
 	b.srv = httptest.NewServer(http.HandlerFunc(b.serve))
 	t.Cleanup(b.srv.Close)
-	b.prov = &catalog.Provider{ID: "acme", BaseURL: b.srv.URL + "/v1", Category: catalog.Local, Auth: wire.AuthAPIKey, Passthrough: true}
+	b.setUp(b.srv.URL)
+	return b
+}
+
+// setUp makes everything but the upstream. Without a clock of its own the bench lives in the time of its goroutine.
+func (b *bench) setUp(url string) {
+	t := b.t
+	b.prov = &catalog.Provider{ID: "acme", BaseURL: url + "/v1", Category: catalog.Local, Auth: wire.AuthAPIKey, Passthrough: true}
 	profile := settings.CooldownProfile{Base: 2 * time.Second, MaxSteps: 3, UseHints: true}
 	b.snap = &catalog.Snapshot{Settings: &settings.Values{
 		ConnectionCooldown: settings.Cooldown{OAuth: profile, APIKey: profile, Local: profile}, MaxCooldown: 30 * time.Minute,
@@ -70,7 +77,14 @@ func newBench(t *testing.T) *bench {
 	b.plan = wire.Plan{URL: "{{connection.base_url}}/chat/completions", Dialect: wire.OpenAIChat,
 		Headers: map[string]string{"authorization": "Bearer {{secret.api_key}}"},
 		Usage:   &wire.PlanUsage{InputTokens: "usage.prompt_tokens", OutputTokens: "usage.completion_tokens"}}
-	now := func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.clock }
+	now := func() time.Time {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.clock.IsZero() {
+			return time.Now()
+		}
+		return b.clock
+	}
 	b.book, b.breakers = account.NewBook(nil), breaker.New(now)
 	client := upstream.NewClient(upstream.Options{})
 	t.Cleanup(client.Close)
@@ -80,7 +94,6 @@ func newBench(t *testing.T) *bench {
 		Meter:   &b.meter, Redact: func(s string) string { return strings.ReplaceAll(s, "sk-leak", "[redacted]") },
 		Now: now,
 	})
-	return b
 }
 
 func (b *bench) serve(w http.ResponseWriter, r *http.Request) {
@@ -214,7 +227,10 @@ func (b *bench) Digest() string                                        { return 
 func (b *bench) Name() string                                          { return "bench" }
 func (b *bench) Hosts() []string                                       { return nil }
 func (b *bench) RequestFields() []string                               { return b.guest.fields }
-func (b *bench) Respond(context.Context, wire.RequestFacts) (*wire.Answer, error) {
+func (b *bench) Respond(ctx context.Context, f wire.RequestFacts) (*wire.Answer, error) {
+	if b.guest.respond != nil {
+		return b.guest.respond(ctx, f)
+	}
 	return nil, b.guest.respondFault
 }
 func (b *bench) Plan(context.Context, wire.PlanQuery, wire.Auth) (*wire.Plan, error) {
@@ -244,6 +260,7 @@ type guest struct {
 	planned      int
 	planFault    error
 	respondFault error
+	respond      func(context.Context, wire.RequestFacts) (*wire.Answer, error)
 	unready      error
 	fallback     dispatch.Executor
 	onRequest    func(wire.RequestFacts) (*wire.Edits, error)

@@ -237,9 +237,18 @@ func (r *run) moment(rt *catalog.RouteTarget) resilience.Moment {
 	}
 }
 
-// siblingNext says whether the next target of the combo is on the same provider, so that it will tell (BRK-14).
+// siblingNext says whether the next target of the combo goes to the same provider, so that it will tell (BRK-14): one of which every
+// connection is out by now tells nothing.
 func (r *run) siblingNext(t catalog.Target) bool {
-	return r.after != nil && r.after.Provider.ID == t.Provider.ID
+	if r.after == nil || r.after.Provider.ID != t.Provider.ID {
+		return false
+	}
+	for conn := range route.Candidates(r.after, r.c.Key) {
+		if conn.ID != t.Connection.ID && !r.Refused(r.after, conn) {
+			return true
+		}
+	}
+	return false
 }
 
 // leaveOut records a target that has no candidate to ask.
