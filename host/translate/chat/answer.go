@@ -55,6 +55,9 @@ func spoken(v gjson.Result) (parts []neutral.Part) {
 		}
 		return parts
 	}
+	if !v.IsArray() {
+		return nil
+	}
 	v.ForEach(func(_, p gjson.Result) bool {
 		switch kind := p.Get("type").Str; {
 		case kind == "text" && p.Get("text").Str != "":

@@ -144,7 +144,6 @@ type Signature struct {
 	Value    string
 	Redacted bool   // the thought is in the signature alone
 	Family   string // provider and model family it belongs to; empty: as the upstream sent it (TR-18)
-	ID       string // of a reasoning item of responses
 }
 
 // Tool is a tool that the model may call.

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/weirgate/weir/host/translate/neutral"
@@ -34,14 +35,20 @@ func Unseal(text string) (s neutral.Signature, ok bool) {
 // Sealed says whether a body holds signatures of another dialect, so that it may not pass as it is.
 func Sealed(body []byte) bool { return bytes.Contains(body, []byte(sealMark)) }
 
-// Thoughts leaves in the turns of r only those thoughts that may go to family: what came from it gets its signature back byte for
-// byte, everything else is dropped whole, and of a call only the signature (TR-18). It reports how many were dropped.
-func Thoughts(r *neutral.Request, family string, same bool) (dropped int) {
+// Thoughts returns turns with only those thoughts that may go to family: what came from it gets its signature back byte for byte,
+// everything else is dropped whole, and of a call only the signature (TR-18). same says that the client speaks the dialect of the
+// target, so that what it holds unsealed is the target's own. The given turns stay as they are.
+func Thoughts(turns []neutral.Turn, family string, same bool) (out []neutral.Turn, dropped int) {
 	family = strings.ReplaceAll(family, ".", "_")
-	for i := range r.Turns {
-		t := &r.Turns[i]
+	out = slices.Clone(turns)
+	for i := range out {
+		t := &out[i]
 		kept := make([]neutral.Part, 0, len(t.Parts))
 		for _, p := range t.Parts {
+			if p.Kind != neutral.Thought && p.Signature.Value == "" {
+				kept = append(kept, p)
+				continue
+			}
 			sig, sealed := Unseal(p.Signature.Value)
 			fits := sealed && sig.Family == family && sig.Value != "" || !sealed && same
 			switch {
@@ -51,13 +58,14 @@ func Thoughts(r *neutral.Request, family string, same bool) (dropped int) {
 			case !fits:
 				p.Signature = neutral.Signature{}
 			case sealed:
-				if p.Signature = (neutral.Signature{Value: sig.Value, Redacted: sig.Redacted, ID: p.Signature.ID}); sig.Redacted {
+				if p.Signature = (neutral.Signature{Value: sig.Value, Redacted: sig.Redacted}); sig.Redacted {
 					p.Text = ""
 				}
+				p.Raw = nil // it holds the sealed one
 			}
 			kept = append(kept, p)
 		}
 		t.Parts = kept
 	}
-	return dropped
+	return out, dropped
 }

@@ -21,8 +21,11 @@ func TestSeal(t *testing.T) {
 				{Kind: neutral.Thought, Text: "hm", Signature: neutral.Signature{Value: sealed}},
 				{Kind: neutral.Text, Text: "hello"},
 			}}}}
-			repair.Thoughts(r, family, same)
-			return r.Turns[0].Parts
+			turns, _ := repair.Thoughts(r.Turns, family, same)
+			if len(r.Turns[0].Parts) != 2 {
+				t.Error("the request was changed")
+			}
+			return turns[0].Parts
 		}
 		home := ask("anthropic/claude-4.5", true)
 		if len(home) != 2 || home[0].Signature.Value != value || home[0].Signature.Redacted != redacted {
@@ -38,7 +41,8 @@ func TestSeal(t *testing.T) {
 		{Kind: neutral.Thought, Text: "hm", Signature: neutral.Signature{Value: "raw"}},
 		{Kind: neutral.Call, Call: neutral.ToolCall{ID: "1", Name: "f"}, Signature: neutral.Signature{Value: "raw"}},
 	}}}}
-	if n := repair.Thoughts(bare, "openai/gpt-5", false); n != 1 || len(bare.Turns[0].Parts) != 1 || bare.Turns[0].Parts[0].Signature.Value != "" {
-		t.Errorf("a raw signature towards another dialect: dropped %d, %+v", n, bare.Turns[0].Parts)
+	turns, n := repair.Thoughts(bare.Turns, "openai/gpt-5", false)
+	if n != 1 || len(turns[0].Parts) != 1 || turns[0].Parts[0].Signature.Value != "" {
+		t.Errorf("a raw signature towards another dialect: dropped %d, %+v", n, turns[0].Parts)
 	}
 }
