@@ -6,12 +6,13 @@ LISTEN   ?= 127.0.0.1:8787
 DATA     ?= ./weir-data
 FUZZTIME ?= 10s
 N        ?= 100
+HISTORIES ?= 1000000
 PACKAGES ?= ./...
-PLAIN    := ^(TestGuest|TestHostFunctionsLeaveNoGarbage|TestReload)
+PLAIN    := ^(TestGuest|TestHostFunctionsLeaveNoGarbage|TestReload|TestProperties|TestPassAllocatesNothing)
 TOOL     := go tool -modfile=cmd/devtools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check lint plugins bench fuzz crash soak clean
+.PHONY: help run build test check lint plugins bench fuzz properties crash soak clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is one of'
@@ -29,8 +30,8 @@ test: ## run every test with the race detector
 	@command -v $${CC:-cc} >/dev/null || { echo 'test: the race detector needs a C compiler (cc); install one, or set CC'; exit 1; }
 	@echo 'test: go test -race $(PACKAGES) (unit tests, scripts of the whole program, the crash test; a first run compiles for a few minutes)'
 	@CGO_ENABLED=1 go test -race -timeout 15m $(PACKAGES)
-	@echo 'test: once more without the race detector, what it makes too slow: real Go guests at full speed, counts of allocations'
-	@go test -timeout 5m -run '$(PLAIN)' ./host ./host/plugin ./host/plugin/fuel
+	@echo 'test: once more without the race detector, what it makes too slow: real Go guests at full speed, counts of allocations, 10,000 random histories of the gates'
+	@go test -timeout 5m -run '$(PLAIN)' ./host ./host/plugin ./host/plugin/fuel ./host/resilience
 
 check: ## everything that a change must pass: format, vet, architecture, race tests, and a tree that stays clean
 	@echo 'check: gofmt'
@@ -70,6 +71,10 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	     echo "fuzz: $$f in $$p for $(FUZZTIME)"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 	   done; \
 	 done
+
+properties: ## play HISTORIES random histories (1,000,000) on all gates of the resilience ladder (about a quarter of an hour)
+	@echo 'properties: $(HISTORIES) random histories on the gates of host/resilience'
+	@go test -count=1 -timeout 0 -run '^(TestProperties|TestPermitsEndOnce)$$' ./host/resilience -rapid.checks=$(HISTORIES)
 
 crash: ## kill the real process N times (100) under write load and check that nothing acknowledged is lost
 	@echo 'crash: $(N) kills with SIGKILL under write load'

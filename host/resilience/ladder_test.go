@@ -14,9 +14,12 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/resilience/cooldown"
 	"github.com/weirgate/weir/host/resilience/gatetest"
+	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/terminal"
+	"github.com/weirgate/weir/host/resilience/window"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
 )
@@ -234,7 +237,9 @@ func TestPermitsEndOnce(t *testing.T) {
 func TestHammer(t *testing.T) {
 	book := account.NewBook(nil)
 	counter := &turnstile{name: "counter", t: t}
-	l := resilience.NewLadder(counter, terminal.New(book), cooldown.New(book))
+	breakers := breaker.New(nil)
+	windows := window.New(breakers.IsOpen)
+	l := resilience.NewLadder(counter, breakers, windows, terminal.New(book), cooldown.New(book), lockout.New(book, breakers.IsOpen))
 	var wg sync.WaitGroup
 	var stepped atomic.Int64
 	var tickets []resilience.Ticket
@@ -268,18 +273,27 @@ func TestHammer(t *testing.T) {
 				tk, refusal := l.Admit(at(time.Duration(n)*time.Second), tt)
 				if refusal != nil {
 					book.Reset(at(0), tt.Connection.ID)
+					breakers.Reset(at(0), tt.Provider.ID)
 					continue
 				}
 				o := resilience.Outcome{OK: n%3 == 0, Verdict: wire.Verdict{Reason: wire.RateLimitExceeded, Scope: wire.ScopeConnection, Terminal: n%50 == 1, SetStatus: wire.Banned}}
+				if n%3 == 1 {
+					o.Verdict, o.Cause = wire.Verdict{Reason: wire.ServerError, Scope: wire.ScopeProvider, Fallback: true}, resilience.Cause{Status: 503}
+				}
 				for _, e := range l.Settle(at(time.Duration(n)*time.Second), tk, o) {
 					if err := l.Apply(e); e.Kind != "counter" && err != nil {
 						t.Error(err)
 					}
 				}
 				if n%20 == 0 {
-					if _, err := book.Snapshot(); err != nil {
-						t.Error(err)
+					for _, g := range l.Gates()[1:] {
+						if _, err := g.Snapshot(); err != nil {
+							t.Error(err)
+						}
 					}
+					breakers.All(at(0))
+					breakers.Pending(at(time.Duration(n) * time.Second))
+					windows.Sweep(at(time.Duration(n) * time.Minute))
 				}
 			}
 		})
@@ -308,28 +322,47 @@ func TestPassAllocatesNothing(t *testing.T) {
 	}
 }
 
-// resting is a ladder with the state of a hundred connections, and a target among them with nothing set.
+// resting is the ladder of the host with the state of a hundred connections and of twenty providers, and a target among
+// them with nothing set.
 func resting() (*resilience.Ladder, catalog.Target) {
 	book := account.NewBook(nil)
-	l := resilience.NewLadder(terminal.New(book), cooldown.New(book))
+	breakers := breaker.New(nil)
+	lockouts := lockout.New(book, breakers.IsOpen)
+	l := resilience.NewLadder(breakers, window.New(breakers.IsOpen), terminal.New(book), cooldown.New(book), lockouts)
 	for i := range 100 {
-		tk, _ := l.Admit(at(0), target(fmt.Sprint("c", i)))
-		l.Settle(at(0), tk, resilience.Outcome{Verdict: wire.Verdict{Reason: wire.ServerError, Scope: wire.ScopeProvider}})
+		tt := target(fmt.Sprint("c", i))
+		tt.Provider = &catalog.Provider{ID: fmt.Sprint("p", i%20), Category: catalog.APIKey}
+		for _, scope := range []wire.Scope{wire.ScopeModel, wire.ScopeProvider} {
+			tk, _ := l.Admit(at(0), tt)
+			l.Settle(at(0), tk, resilience.Outcome{Verdict: wire.Verdict{Reason: wire.ServerError, Scope: scope}, Cause: resilience.Cause{Status: 503}})
+		}
 	}
+	tt := target("c7")
+	tt.Provider = &catalog.Provider{ID: "p7", Category: catalog.APIKey}
 	book.Reset(at(0), "c7")
-	return l, target("c7")
+	breakers.Reset(at(0), "p7")
+	lockouts.ClearConnection(at(0), "c7")
+	return l, tt
 }
 
-// BenchmarkLadderPass is an attempt that succeeds while nothing is wrong: admitted and settled by two gates.
+// BenchmarkLadderPass is an attempt that succeeds while nothing is wrong with its target: admitted and settled by all gates,
+// as a combo's target, with the provider cooldown off and on.
 func BenchmarkLadderPass(b *testing.B) {
-	l, tt := resting()
-	moment := at(time.Minute)
-	b.ReportAllocs()
-	for b.Loop() {
-		tk, refusal := l.Admit(moment, tt)
-		if refusal != nil {
-			b.Fatal(refusal)
-		}
-		l.Settle(moment, tk, resilience.Outcome{OK: true})
+	for _, on := range []bool{false, true} {
+		b.Run(fmt.Sprintf("provider-cooldown=%v", on), func(b *testing.B) {
+			l, tt := resting()
+			v := *gatetest.Defaults()
+			v.ProviderCooldown.Enabled = on
+			moment := at(time.Minute)
+			moment.Catalog, moment.Combo, moment.Pinned = &catalog.Snapshot{Settings: &v}, true, true
+			b.ReportAllocs()
+			for b.Loop() {
+				tk, refusal := l.Admit(moment, tt)
+				if refusal != nil {
+					b.Fatal(refusal)
+				}
+				l.Settle(moment, tk, resilience.Outcome{OK: true})
+			}
+		})
 	}
 }
