@@ -36,14 +36,18 @@ type rechecker struct {
 
 // recheck runs the re-checks of this host until ctx ends, and the sweep of the lockouts (LOCK-31).
 func (h *Host) recheck(ctx context.Context) {
-	r := rechecker{
+	r := h.rechecker()
+	r.run(ctx)
+}
+
+func (h *Host) rechecker() rechecker {
+	return rechecker{
 		book: h.book, catalog: h.catalog.Current, journal: h.journal, sweep: h.lockouts.Sweep, now: h.o.Now, log: h.o.Log,
 		test: func(ctx context.Context, connection string) (bool, error) {
 			result, err := h.test(ctx, connection)
 			return result.OK, err
 		},
 	}
-	r.run(ctx)
 }
 
 func (r *rechecker) run(ctx context.Context) {

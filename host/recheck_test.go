@@ -3,7 +3,12 @@ package host
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +23,7 @@ import (
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
+	"github.com/weirgate/weir/store/memory"
 )
 
 // patients are a rechecker with connections whose tests fail until they are healed.
@@ -196,4 +202,65 @@ func TestRecheck(t *testing.T) {
 			}
 		})
 	})
+}
+
+// COOL-59, COOL-52: over a whole host, an account without credit comes back when its test passes, and no earlier.
+func TestRecheckHost(t *testing.T) {
+	var charged atomic.Bool
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !charged.Load() {
+			w.WriteHeader(http.StatusPaymentRequired)
+			w.Write([]byte(`{"error":{"message":"your credit balance is too low"}}`))
+			return
+		}
+		w.Write([]byte(`{"object":"list","data":[{"id":"m"}],"choices":[{"index":0,"message":{"role":"assistant","content":"pong"},"finish_reason":"stop"}]}`))
+	}))
+	defer upstream.Close()
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	text := "providers:\n  - {id: mock, executor: openai-compatible, category: local, base_url: " + upstream.URL + "/v1, models: [{id: m}]}\n" +
+		"connections:\n  - {id: c1, provider: mock, api_key: sk-upstream-0123456789}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st := memory.New(memory.Options{})
+	defer st.Close() //nolint:errcheck // nothing to lose
+	var late atomic.Int64
+	h, err := New(t.Context(), Options{
+		ConfigFile: file, Listen: NoListener, Store: st, Env: func(string) (string, bool) { return "", false },
+		Now: func() time.Time { return time.Now().Add(time.Duration(late.Load())) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Stop(context.Background()) //nolint:errcheck // closes what the test opened
+	snapshot := h.catalog.Current()
+	provider := *snapshot.Provider("mock")
+	provider.Compatible = false // as one of a plugin: its accounts can end
+	target := catalog.Target{Provider: &provider, Connection: snapshot.Connection("c1"), Model: "m"}
+	at := states{h}.at()
+	tk, refusal := h.ladder.Admit(at, target)
+	if refusal != nil {
+		t.Fatalf("%+v", refusal)
+	}
+	v := wire.Verdict{Reason: wire.CreditsGone, Scope: wire.ScopeConnection, Terminal: true, SetStatus: wire.CreditsExhausted}
+	if es := h.ladder.Settle(at, tk, resilience.Outcome{Verdict: v, Cause: resilience.Cause{Status: 402}}); len(es) == 0 {
+		t.Fatal("nothing happened")
+	}
+	r := h.rechecker()
+	if due := r.due(); len(due) != 0 {
+		t.Errorf("due at once: %v", due)
+	}
+	for _, wait := range []time.Duration{62 * time.Minute, 4 * time.Hour} {
+		late.Store(int64(wait))
+		charged.Store(wait > 2*time.Hour)
+		due := r.due()
+		if len(due) != 1 {
+			t.Fatalf("%d due after %v", len(due), wait)
+		}
+		r.check(t.Context(), due[0])
+		if s, _ := h.book.State("c1"); (s.TestStatus == account.Active) != charged.Load() {
+			t.Errorf("after %v it is %s", wait, s.TestStatus)
+		}
+	}
 }

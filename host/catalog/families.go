@@ -29,6 +29,23 @@ func (p *Provider) Family(model string) string {
 	return model
 }
 
+// PerModelQuota says whether t's provider counts its quota per model (LOCK-12). The connection's own word wins. That a
+// provider passes any model name through, or is an operator's own, is not enough: most do and are, and one failure of theirs
+// is more often the account's or the provider's (COOL-57).
+func (t Target) PerModelQuota() bool {
+	switch t.Connection.Data["passthroughModels"] {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	switch t.Provider.ID {
+	case "codex", "gemini", "github":
+		return true
+	}
+	return t.Provider.PerModel || generic(t.Provider.ID)
+}
+
 // families puts what a plugin declares in the order of the names, so that a model of two families is always of the same.
 func families(declared map[string][]string) []QuotaFamily {
 	var out []QuotaFamily

@@ -66,7 +66,7 @@ func locks(t catalog.Target, o resilience.Outcome) bool {
 	switch v.Scope {
 	case wire.ScopeModel:
 		bare := v.Plugin == "" && v.Cooldown == 0 && !v.Hinted
-		return !(bare && o.Cause.Status == 500 && PerModel(t, 500)) // LOCK-14
+		return !(bare && o.Cause.Status == 500 && perModel(t, 500)) // LOCK-14
 	case wire.ScopeConnection:
 		_, ended := terminal.Means(t, o)
 		return t.Connection.DisableCooling && !ended

@@ -44,7 +44,7 @@ func Narrow(at resilience.Moment, t catalog.Target, v wire.Verdict, r Reply) wir
 	case v.Scope != wire.ScopeConnection && v.Scope != wire.ScopeProvider:
 		return v
 	case v.Terminal:
-		if endsCredits(v) && (t.Provider.Compatible || PerModel(t, r.Status)) {
+		if endsCredits(v) && (t.Provider.Compatible || perModel(t, r.Status)) {
 			return model(v) // COOL-56, COOL-57
 		}
 		return v
@@ -70,15 +70,15 @@ func endsCredits(v wire.Verdict) bool {
 func modelsOwn(t catalog.Target, r Reply) bool {
 	switch r.Status {
 	case 404:
-		return t.Provider.Category == catalog.Local || PerModel(t, 404) || names(r.Text, t.Model)
+		return t.Provider.Category == catalog.Local || perModel(t, 404) || names(r.Text, t.Model)
 	case 413:
 		return names(r.Text, t.Model)
 	case 504:
-		return PerModel(t, 504) || names(r.Text, t.Model)
+		return perModel(t, 504) || names(r.Text, t.Model)
 	case 403:
-		return PerModel(t, 403) || strings.HasPrefix(t.Provider.ID, "grok")
+		return perModel(t, 403) || strings.HasPrefix(t.Provider.ID, "grok")
 	case 402, 429, 500, 502, 503:
-		return PerModel(t, r.Status)
+		return perModel(t, r.Status)
 	}
 	return false
 }
@@ -98,27 +98,14 @@ func byStatus(at resilience.Moment, v wire.Verdict, status int) bool {
 	}
 }
 
-// PerModel says whether t's provider counts its quota per model, as far as an answer with this status shows (LOCK-12). The
-// connection's own word wins. That a provider passes any model name through, or is an operator's own, is not enough: one
-// failure of theirs is more often the account's or the provider's. Claude's accounts count one quota for all models, but
-// fail for one (LOCK-13).
-func PerModel(t catalog.Target, status int) bool {
-	switch t.Connection.Data["passthroughModels"] {
-	case "true":
+// perModel says whether an answer with this status is one model's at t's provider. Claude's accounts count one quota for all
+// models, but fail for one (LOCK-13).
+func perModel(t catalog.Target, status int) bool {
+	if t.PerModelQuota() {
 		return true
-	case "false":
-		return false
 	}
-	switch t.Provider.ID {
-	case "codex", "gemini", "github":
-		return true
-	case "claude", "anthropic":
-		if t.Connection.AuthType == wire.AuthOAuth && (status == 404 || status >= 500) {
-			return true
-		}
-	}
-	return t.Provider.PerModel ||
-		strings.HasPrefix(t.Provider.ID, "openai-compatible-") || strings.HasPrefix(t.Provider.ID, "anthropic-compatible-")
+	claude := (t.Provider.ID == "claude" || t.Provider.ID == "anthropic") && t.Connection.AuthType == wire.AuthOAuth
+	return claude && t.Connection.Data["passthroughModels"] != "false" && (status == 404 || status >= 500)
 }
 
 // retired says whether an error text tells that its model is gone for good (LOCK-19).

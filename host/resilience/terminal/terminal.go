@@ -124,7 +124,7 @@ func Means(t catalog.Target, o resilience.Outcome) (wire.TerminalState, bool) {
 			return "", false
 		}
 	}
-	if state == wire.CreditsExhausted && (t.Provider.Compatible || perModel(t)) {
+	if state == wire.CreditsExhausted && (t.Provider.Compatible || t.PerModelQuota()) {
 		return "", false
 	}
 	return state, true
@@ -139,18 +139,6 @@ func restated(c resilience.Cause) bool {
 		return false
 	}
 	return c.OriginalStatus != 0 && c.OriginalStatus < 520 && c.OriginalStatus != c.Status
-}
-
-// perModel says whether the provider counts a quota per model; the connection's own word wins. That a provider passes any
-// model name through is not enough: most do, and a verdict about one model has the scope model.
-func perModel(t catalog.Target) bool {
-	switch t.Connection.Data["passthroughModels"] {
-	case "true":
-		return true
-	case "false":
-		return false
-	}
-	return t.Provider.PerModel
 }
 
 // Apply ignores every event: the record, terminal or not, is one, and the cooldown gate brings it up to date, keeps it in
