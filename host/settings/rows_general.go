@@ -3,8 +3,6 @@ package settings
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/weirgate/weir/host/document"
 )
 
 const second, minute = time.Second, time.Minute
@@ -60,43 +58,12 @@ func errorRows() []Row {
 			Path: "providerErrorRules", Docs: []Doc{General}, Default: json.RawMessage("{}"),
 			Meaning: "the operator's own error rules, before all plugins",
 			at:      func(v *Values) any { return &v.ProviderErrorRules },
-			as:      raw{check: anObject, says: "an object keyed by provider, of lists of rules"},
+			as:      raw{check: errorRules, says: "an object keyed by provider, of lists of rules"},
 		}, {
 			Path: "providerErrorDefaults", Docs: []Doc{General}, Default: json.RawMessage("{}"),
 			Meaning: "what an error of a provider means that no rule knows",
 			at:      func(v *Values) any { return &v.ProviderErrorDefaults },
-			as:      raw{check: anObject, says: "an object keyed by provider"},
-		},
-	}
-}
-
-// anObject is the least that a document of another package is.
-func anObject(n *document.Node, path string) []document.Fault {
-	if n.Kind == document.Map {
-		return nil
-	}
-	return []document.Fault{{File: n.File, Path: path, Message: "must be an object, not " + n.Kind.String(), Line: n.Line, Column: n.Column}}
-}
-
-// environmentRows are set by the environment alone (BRK-32, COOL-20, LOCK-23, LOCK-30).
-func environmentRows() []Row {
-	return []Row{
-		{
-			Env: []string{"RATE_LIMIT_EXECUTION_MAX_WAIT_MS"}, Default: 600_000, Min: 1, Max: day,
-			Meaning: "longest time that one probe of a half-open breaker holds the place",
-			at:      func(v *Values) any { return &v.ExecutionMaxWait },
-		}, {
-			Env: []string{"WEIR_ROTATION_RATE_LIMIT_RESET_SECONDS"}, Default: 0, Max: 21_600, Unit: second,
-			Meaning: "how long a rate-limited connection rests that nothing else names a time for, in seconds; 0: the ladder",
-			at:      func(v *Values) any { return &v.RotationRateLimitReset },
-		}, {
-			Env: []string{"WEIR_LOCKOUT_PERSIST"}, Default: true,
-			Meaning: "lockouts survive a restart",
-			at:      func(v *Values) any { return &v.ModelLockout.Persist },
-		}, {
-			Env: []string{"WEIR_QUOTA_TIMEZONE"}, Default: "UTC", as: zone{},
-			Meaning: "zone whose midnight ends a used-up quota that names no reset",
-			at:      func(v *Values) any { return &v.ModelLockout.Zone },
+			as:      raw{check: errorDefaults, says: "an object keyed by provider"},
 		},
 	}
 }
