@@ -16,6 +16,7 @@ import (
 	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
+	"github.com/weirgate/weir/rules/operator"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
 )
@@ -46,7 +47,9 @@ type Dispatcher struct {
 	Options
 	plans planCache
 	slow  slowpokes
-	turns turns
+
+	operator operator.Book // the operator's own rules and defaults, read
+	turns    turns
 }
 
 // New makes a dispatcher.

@@ -89,6 +89,7 @@ func (a *attempt) describe(reply *rules.Reply) {
 	reply.Auth, reply.Model, reply.Endpoint = a.target.Connection.AuthType, a.target.Model, a.r.c.Endpoint
 	reply.Stream, reply.Attempt = a.r.c.Stream, len(a.r.t.Attempts)+1
 	reply.Now, reply.Elapsed, reply.BytesSent = now, now.Sub(a.began), a.sent
+	reply.Operator = a.r.d.operator.Set(a.r.c.Catalog.Settings.ProviderErrorRules, a.r.c.Catalog.Settings.ProviderErrorDefaults)
 	if reply.Source != wire.SourceTransport {
 		reply.Body = a.cleaned(reply.Body)
 		rules.Read(reply)

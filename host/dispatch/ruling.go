@@ -46,7 +46,7 @@ func Rule(ctx context.Context, judge Judge, signals []string, reply *rules.Reply
 	if !ok {
 		v, out.ByHost = rules.ByStatus(reply), true
 	}
-	if v.RetryAfter == 0 && reply.Hint.OK {
+	if v.RetryAfter == 0 && reply.Hint.OK && !v.Exact { // a length that is exact takes no hint (RUL-32)
 		v.RetryAfter, v.Hinted, v.HintSource = reply.Hint.Wait, reply.Hint.Wait > 0, reply.Hint.Source
 		out.ByTheHint = true
 	}
