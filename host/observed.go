@@ -9,6 +9,8 @@ import (
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -85,6 +87,16 @@ func (h *Host) newMetrics() *observe.Metrics {
 			return p != nil && (model == "" || listed(p, model))
 		},
 		Connections: h.countConnections,
+		Breakers: func(yield func(provider string, state int)) {
+			for _, b := range h.breakers.All(resilience.Moment{Now: h.o.Now(), Catalog: h.catalog.Current()}) {
+				yield(b.Name, breakerNumber(b.State))
+			}
+		},
+		Lockouts: func(yield func(provider string, n int)) {
+			for _, l := range h.lockouts.List(h.o.Now()) {
+				yield(l.Provider, 1)
+			}
+		},
 		Plugins: func(yield func(observe.PluginGauge)) {
 			for _, s := range h.plugins.List() {
 				if s.State != plugin.StateDisabled {
@@ -97,6 +109,20 @@ func (h *Host) newMetrics() *observe.Metrics {
 			return health.State == "degraded", health.Bytes
 		},
 	})
+}
+
+// breakerNumber is the value of weir_breaker_state (OBS-6).
+func breakerNumber(p breaker.Phase) int {
+	switch p {
+	case breaker.Degraded:
+		return 1
+	case breaker.HalfOpen:
+		return 2
+	case breaker.Open:
+		return 3
+	case breaker.Closed:
+	}
+	return 0
 }
 
 // listed says whether somebody wrote the model down: the name of one that is only passed through comes from a client, and must

@@ -45,6 +45,10 @@ type Options struct {
 	Known func(provider, model string) bool
 	// Connections calls yield for every provider and status.
 	Connections func(yield func(provider, status string, n int))
+	// Breakers calls yield for every provider that has a breaker: 0 closed, 1 degraded, 2 half-open, 3 open.
+	Breakers func(yield func(provider string, state int))
+	// Lockouts calls yield for every provider with its running lockouts.
+	Lockouts func(yield func(provider string, n int))
 	// Plugins calls yield for every plugin.
 	Plugins func(yield func(PluginGauge))
 	// Store says whether the store is degraded and how large it is.

@@ -37,6 +37,11 @@ func want(t *testing.T, text string, lines ...string) {
 func TestNames(t *testing.T) {
 	m := observe.New(observe.Options{
 		Connections: func(yield func(string, string, int)) { yield("openai", "healthy", 2) },
+		Breakers:    func(yield func(string, int)) { yield("openai", 3) },
+		Lockouts: func(yield func(string, int)) {
+			yield("openai", 1)
+			yield("openai", 1)
+		},
 		Plugins: func(yield func(observe.PluginGauge)) {
 			yield(observe.PluginGauge{Name: "demo", State: "active", MemoryBytes: 65536})
 		},
@@ -69,6 +74,7 @@ func TestNames(t *testing.T) {
 		`weir_plugin_busy_total{plugin="demo"} 1`,
 		`weir_plugin_custom_total{name="resets",plugin="demo"} 2.5`,
 		`weir_connections{provider="openai",status="healthy"} 2`,
+		`weir_breaker_state{provider="openai"} 3`, `weir_lockouts{provider="openai"} 2`,
 		`weir_plugin_memory_bytes{plugin="demo"} 65536`, `weir_plugin_state{plugin="demo"} 2`,
 		`weir_store_degraded 1`, `weir_store_bytes 4096`)
 }
@@ -93,6 +99,20 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	if !strings.Contains(text, `weir_requests_total{model="m0",outcome="ok",provider="vllm"} 1`) {
 		t.Error("a known model has no counter of its own")
+	}
+}
+
+// OBS-6: breakers and lockouts of more providers than are told apart are put together.
+func TestGaugesAreBounded(t *testing.T) {
+	each := func(yield func(string, int)) {
+		for i := range 502 {
+			yield(fmt.Sprint("p", i), 2-i/501)
+		}
+	}
+	text := scrape(t, observe.New(observe.Options{Breakers: each, Lockouts: each}))
+	want(t, text, `weir_breaker_state{provider="p499"} 2`, `weir_breaker_state{provider="other"} 2`, `weir_lockouts{provider="other"} 3`)
+	if strings.Contains(text, "p500") {
+		t.Error("one provider too many is told apart")
 	}
 }
 

@@ -10,12 +10,16 @@ import (
 type scrape struct {
 	o                                                Options
 	connections, memory, state, degraded, storeBytes *prometheus.Desc
+	breakers, lockouts                               *prometheus.Desc
 }
 
 func newScrape(o Options) *scrape {
 	return &scrape{
 		o:           o,
 		connections: prometheus.NewDesc("weir_connections", "Connections by status.", []string{"provider", "status"}, nil),
+		breakers: prometheus.NewDesc("weir_breaker_state", "Breaker of a provider: 0 closed, 1 degraded, 2 half-open, 3 open.",
+			[]string{"provider"}, nil),
+		lockouts: prometheus.NewDesc("weir_lockouts", "Models that are locked out on a connection.", []string{"provider"}, nil),
 		memory: prometheus.NewDesc("weir_plugin_memory_bytes", "Linear memory of a plugin's instances.",
 			[]string{"plugin"}, nil),
 		state: prometheus.NewDesc("weir_plugin_state",
@@ -27,7 +31,7 @@ func newScrape(o Options) *scrape {
 
 // Describe sends what Collect may send.
 func (s *scrape) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.connections, s.memory, s.state, s.degraded, s.storeBytes} {
+	for _, d := range []*prometheus.Desc{s.connections, s.breakers, s.lockouts, s.memory, s.state, s.degraded, s.storeBytes} {
 		out <- d
 	}
 }
@@ -52,6 +56,16 @@ func (s *scrape) Collect(out chan<- prometheus.Metric) {
 			gauge(s.connections, float64(n), k.provider, k.status)
 		}
 	}
+	if s.o.Breakers != nil { // the worst of those beyond the bound
+		for provider, state := range bounded(s.o.Breakers, func(a, b int) int { return max(a, b) }) {
+			gauge(s.breakers, float64(state), provider)
+		}
+	}
+	if s.o.Lockouts != nil {
+		for provider, n := range bounded(s.o.Lockouts, func(a, b int) int { return a + b }) {
+			gauge(s.lockouts, float64(n), provider)
+		}
+	}
 	if s.o.Plugins != nil {
 		seen := map[string]bool{}
 		s.o.Plugins(func(p PluginGauge) {
@@ -72,6 +86,21 @@ func (s *scrape) Collect(out chan<- prometheus.Metric) {
 		gauge(s.degraded, one)
 		gauge(s.storeBytes, float64(bytes))
 	}
+}
+
+// bounded reads one number for each provider; those beyond the bound are put together under other.
+func bounded(read func(yield func(provider string, n int)), join func(a, b int) int) map[string]int {
+	out := map[string]int{}
+	read(func(provider string, n int) {
+		if _, known := out[provider]; !known && len(out) >= maxProviders {
+			provider = Other
+		}
+		if before, known := out[provider]; known {
+			n = join(before, n)
+		}
+		out[provider] = n
+	})
+	return out
 }
 
 // stateNumber orders the states of ABI-7.
