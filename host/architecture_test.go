@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"plugins":         {"rules/packs"},
 	"plugins/demo":    {"sdk", "sdk/wire"},
 	"host/document":   {},
-	"host/settings":   {"host/document"},
+	"host/settings":   {"host/document", "rules/operator"}, // it says what is wrong with an operator's rules
 	"host/catalog":    {"host/document", "host/settings", "sdk/wire", "store"}, // it reads and writes its own documents
 	"host/config":     {"host/document", "host/settings", "host/catalog", "sdk/wire"},
 	"host/vault":      {"store"},
@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"host/upstream":   {"host/body", "host/catalog", "sdk/wire"},
 	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/upstream", "rules", "sdk/wire", "store"},
 	"host/errorlog":  {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
-	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "sdk/wire"},
+	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "host/upstream", "sdk/wire"}, // upstream: how events are cut
 	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "sdk/wire", "store"},
 	"host/devkit":     {"host/catalog", "host/dispatch", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},

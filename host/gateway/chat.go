@@ -11,17 +11,11 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/dispatch"
-	"github.com/weirgate/weir/sdk/wire"
 )
 
-// chat answers POST /v1/chat/completions.
-func (g *Gateway) chat(w http.ResponseWriter, r *http.Request) {
-	g.generate(w, r, "/v1/chat/completions", wire.OpenAIChat)
-}
-
 // generate is the way of every generation request: key, body, model, dispatch, answer.
-func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint string, d wire.Dialect) {
-	id := g.o.RequestID()
+func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, e asked) {
+	id, d := g.o.RequestID(), e.dialect
 	s := g.o.Snapshot()
 	// The time for the body also holds when it is refused unread, since the server then reads what is left of it. A writer that
 	// knows no deadlines has another guard.
@@ -39,14 +33,21 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, endpoint stri
 	}
 	defer buf.Release()
 	_ = rc.SetReadDeadline(time.Time{}) // from here on the server only listens whether the client leaves
-	c := &dispatch.Call{RequestID: id, Endpoint: endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header}
-	if failure := resolve(c); failure != nil {
+	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header}
+	if failure := resolve(c, e); failure != nil {
 		g.fail(w, d, *failure, id)
 		return
 	}
 	out := &sink{w: w, c: c, expose: exposes(s.Settings.ExposeRoutingHeaders, r.RemoteAddr)}
 	defer out.close()
-	t := g.o.Dispatch.Do(r.Context(), c, out)
+	var t *dispatch.Trail
+	if e.array {
+		list := &arraySink{sink: out}
+		t = g.o.Dispatch.Do(r.Context(), c, list)
+		list.end(t)
+	} else {
+		t = g.o.Dispatch.Do(r.Context(), c, out)
+	}
 	g.finish(out, t)
 	g.o.Observe(c, t)
 	if t.Cut {
@@ -89,12 +90,16 @@ func (g *Gateway) readBody(r *http.Request) (*body.Buffer, error) {
 const maxModelName = 512
 
 // resolve finds model, stream and route in the body (gates 1, 2 and 5).
-func resolve(c *dispatch.Call) *dialect.Failure {
+func resolve(c *dispatch.Call, e asked) *dialect.Failure {
 	scan, err := c.Body.Scan()
 	if err != nil {
 		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Message: "The " + err.Error() + "."}
 	}
 	model, ok := scan.Model()
+	stream := scan.Stream()
+	if e.model != "" { // the path says it (INF-1)
+		model, ok, stream = e.model, true, e.stream
+	}
 	if !ok || model == "" {
 		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true, Facts: nil,
 			Message: "The request has no model; give its name as text in the field model."}
@@ -103,7 +108,7 @@ func resolve(c *dispatch.Call) *dialect.Failure {
 		return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true,
 			Message: fmt.Sprintf("The name in the field model has %d bytes; names end at %d.", len(model), maxModelName)}
 	}
-	c.Scan, c.Model, c.Stream = scan, model, scan.Stream()
+	c.Scan, c.Model, c.Stream = scan, model, stream
 	if c.Key != nil && !c.Key.AllowsModel(model) {
 		return &dialect.Failure{Status: http.StatusForbidden, Type: "permission_error", Code: "model_not_allowed", NoRetry: true,
 			Message: fmt.Sprintf("The client key may not use the model %s.", model)}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -55,9 +56,10 @@ func New(o Options) *Gateway {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{o: o, guesses: newGuesses(o.Now), methods: map[string]string{
-		"/v1/chat/completions": "POST, OPTIONS, HEAD", "/v1/models": "GET, HEAD, OPTIONS",
-	}}
+	g := &Gateway{o: o, guesses: newGuesses(o.Now), methods: map[string]string{"/v1/models": "GET, HEAD, OPTIONS", "/v1beta/models": "GET, HEAD, OPTIONS"}}
+	for path := range generation {
+		g.methods[path] = "POST, OPTIONS, HEAD"
+	}
 	if ap, err := netip.ParseAddrPort(o.Listen); err == nil {
 		g.listenIP = ap.Addr()
 	}
@@ -67,11 +69,20 @@ func New(o Options) *Gateway {
 // Mount adds the inference routes to r. It must come before any other routes, since gorilla/mux asks them one after the
 // other.
 func (g *Gateway) Mount(r *mux.Router) {
-	r.Path("/v1/chat/completions").Methods(http.MethodPost).HandlerFunc(g.chat)
+	for path, e := range generation {
+		r.Path(path).Methods(http.MethodPost).HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.generate(w, r, e) })
+	}
+	for _, version := range geminiVersions {
+		r.PathPrefix(version + "models/").Methods(http.MethodPost).HandlerFunc(g.gemini)
+	}
+	r.Path("/v1beta/models").Methods(http.MethodGet).HandlerFunc(g.models)
+	r.Path("/v1beta/models/{model:.+}").Methods(http.MethodGet).HandlerFunc(g.model)
 	r.Path("/v1/models").Methods(http.MethodGet).HandlerFunc(g.models)
 	r.Path("/v1/models/{model:.+}").Methods(http.MethodGet).HandlerFunc(g.model)
-	r.PathPrefix("/v1/").Methods(http.MethodHead, http.MethodOptions).HandlerFunc(g.probe)
-	r.PathPrefix("/v1/").HandlerFunc(g.unknown)
+	for _, version := range geminiVersions {
+		r.PathPrefix(version).Methods(http.MethodHead, http.MethodOptions).HandlerFunc(g.probe)
+		r.PathPrefix(version).HandlerFunc(g.unknown)
+	}
 }
 
 // probe answers HEAD and OPTIONS without a key and without an upstream (INF-6).
@@ -90,8 +101,15 @@ func (g *Gateway) allowed(path string) (string, bool) {
 	if allow, ok := g.methods[path]; ok {
 		return allow, true
 	}
-	if len(path) > len("/v1/models/") && path[:len("/v1/models/")] == "/v1/models/" {
-		return "GET, HEAD, OPTIONS", true
+	for _, version := range geminiVersions {
+		name, ok := strings.CutPrefix(path, version+"models/")
+		if !ok || name == "" {
+			continue
+		}
+		if _, method := splitMethod(name); method != "" {
+			return "POST, OPTIONS, HEAD", true
+		}
+		return "GET, HEAD, OPTIONS", version != "/v1alpha/"
 	}
 	return "", false
 }
@@ -99,7 +117,8 @@ func (g *Gateway) allowed(path string) (string, bool) {
 // unknown is 404 or 405 in the shape that the client's SDK reads (INF-5, INF-3).
 func (g *Gateway) unknown(w http.ResponseWriter, r *http.Request) {
 	f := dialect.Failure{Status: http.StatusNotFound, Code: "unknown_path", NoRetry: true,
-		Message: "There is no " + r.Method + " " + r.URL.Path + " here; chat completions are at POST /v1/chat/completions, models at GET /v1/models."}
+		Message: "There is no " + r.Method + " " + r.URL.Path + " here; generation is at POST /v1/chat/completions, /v1/responses, /v1/messages and " +
+			"/v1beta/models/{model}:generateContent, models at GET /v1/models."}
 	if allow, ok := g.allowed(r.URL.Path); ok {
 		w.Header().Set("Allow", allow)
 		f.Status, f.Code = http.StatusMethodNotAllowed, "method_not_allowed"
@@ -111,8 +130,11 @@ func (g *Gateway) unknown(w http.ResponseWriter, r *http.Request) {
 // guessDialect reads from the headers which SDK family asks on a path that belongs to no dialect (INF-3).
 func guessDialect(r *http.Request) wire.Dialect {
 	switch {
-	case r.Header.Get("X-Goog-Api-Key") != "" || r.URL.Query().Get("key") != "":
+	case r.Header.Get("X-Goog-Api-Key") != "" || r.URL.Query().Get("key") != "",
+		strings.HasPrefix(r.URL.Path, "/v1beta/"), strings.HasPrefix(r.URL.Path, "/v1alpha/"):
 		return wire.GeminiGenerate
+	case r.URL.Path == "/v1/messages":
+		return wire.AnthropicMessages
 	case r.Header.Get("Anthropic-Version") != "":
 		return wire.AnthropicMessages
 	}
