@@ -53,18 +53,29 @@ func idOf(t catalog.Target, v wire.Verdict, status int) id {
 	return exact(t.Model)
 }
 
-// takesOut says whether e locks the model, or the name that an alias gave it; other is empty when there is none (LOCK-4,
-// LOCK-6). It allocates nothing.
-func (e *entry) takesOut(p *catalog.Provider, model, other string) bool {
-	switch e.Shape {
-	case Family:
-		return e.Model == p.Family(model)
-	case NotFound:
-		return e.Model == model
-	case Exact:
-		return strings.EqualFold(e.Model, strings.TrimSpace(model)) || other != "" && strings.EqualFold(e.Model, strings.TrimSpace(other))
+// keysOf are the ids any of which takes the model out (LOCK-4).
+func keysOf(p *catalog.Provider, model string) [3]id {
+	return [...]id{{Family, p.Family(model)}, {NotFound, model}, exact(model)}
+}
+
+// each yields the entries of a connection that take t out, by the model or by the name that an alias gave it (LOCK-6). With
+// no entries on the connection it costs nothing.
+func each(entries map[id]*entry, at resilience.Moment, t catalog.Target, yield func(*entry)) {
+	if len(entries) == 0 {
+		return
 	}
-	return false
+	for _, k := range keysOf(t.Provider, t.Model) {
+		if e := entries[k]; e != nil {
+			yield(e)
+		}
+	}
+	name := alias(at, t)
+	if name == "" || exact(name) == exact(t.Model) {
+		return
+	}
+	if e := entries[exact(name)]; e != nil {
+		yield(e)
+	}
 }
 
 // alias is the name under which the client asked for t, when an alias led there and not to a combo (LOCK-6).

@@ -47,7 +47,7 @@ func (g *Gate) On(connection string, now time.Time) []Lock {
 	return sorted(appendLocks([]Lock{}, g.on(connection), now))
 }
 
-func appendLocks(locks []Lock, entries []*entry, now time.Time) []Lock {
+func appendLocks(locks []Lock, entries map[id]*entry, now time.Time) []Lock {
 	ms := now.UnixMilli()
 	for _, e := range entries {
 		if !e.locked(ms) {
@@ -77,10 +77,10 @@ func sorted(locks []Lock) []Lock {
 // when connection is empty (LOCK-7, API-31). Model may also be the name of a family (API-32). Removed says how many running
 // lockouts went.
 func (g *Gate) Clear(at resilience.Moment, provider *catalog.Provider, connection, model string) (removed int, changed []store.Event) {
-	names := aliasesOf(at, provider, model)
+	names, keys := aliasesOf(at, provider, model), keysOf(provider, model)
 	return g.clear(at, func(e *entry) bool {
 		return e.Provider == provider.ID && (connection == "" || e.Connection == connection) &&
-			(e.takesOut(provider, model, "") || e.Model == model || e.Shape == Exact && slices.Contains(names, e.Model))
+			(slices.Contains(keys[:], e.id()) || e.Model == model || e.Shape == Exact && slices.Contains(names, e.Model))
 	})
 }
 

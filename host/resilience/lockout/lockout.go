@@ -40,8 +40,8 @@ type Gate struct {
 
 var _ resilience.Gate = (*Gate)(nil)
 
-// shelf holds the entries of one connection. A slice that was published is never written into, nor are its entries.
-type shelf struct{ entries atomic.Pointer[[]*entry] }
+// shelf holds the entries of one connection. A map that was published is never written into, nor are its entries.
+type shelf struct{ entries atomic.Pointer[map[id]*entry] }
 
 // entry is one lockout and the count of failures behind it, which outlives the lock for a while (LOCK-21). Times are Unix
 // milliseconds.
@@ -105,11 +105,11 @@ func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit,
 func (g *Gate) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal {
 	now := at.Now.UnixMilli()
 	var longest *entry
-	for _, e := range g.on(t.Connection.ID) {
-		if e.locked(now) && (longest == nil || e.Until > longest.Until) && e.takesOut(t.Provider, t.Model, alias(at, t)) {
+	each(g.on(t.Connection.ID), at, t, func(e *entry) {
+		if e.locked(now) && (longest == nil || e.Until > longest.Until) {
 			longest = e
 		}
-	}
+	})
 	if longest == nil {
 		return nil
 	}
@@ -120,15 +120,12 @@ func (g *Gate) Peek(at resilience.Moment, t catalog.Target) *resilience.Refusal 
 }
 
 // on returns the entries of a connection, for reading only.
-func (g *Gate) on(connection string) []*entry {
+func (g *Gate) on(connection string) map[id]*entry {
 	s := g.shelves.Get(connection)
 	if s == nil {
 		return nil
 	}
-	if all := s.entries.Load(); all != nil {
-		return *all
-	}
-	return nil
+	return all(s)
 }
 
 // WaitFor says whether a request may wait for the end of a lock with this reason, canonical or in an older word (LOCK-32).

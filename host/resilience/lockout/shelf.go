@@ -1,7 +1,9 @@
 package lockout
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,14 +19,7 @@ const Limit = 1000
 const sweepEvery = 15 * time.Second
 
 // find returns the entry of a connection with that id, or nil.
-func (g *Gate) find(connection string, k id) *entry {
-	for _, e := range g.on(connection) {
-		if e.id() == k {
-			return e
-		}
-	}
-	return nil
-}
+func (g *Gate) find(connection string, k id) *entry { return g.on(connection)[k] }
 
 // put replaces the entry with e's id, or adds e. When there are too many, the oldest expired one makes room; with none
 // expired e is left out, since one that is active never goes (LOCK-31). It needs mu.
@@ -35,8 +30,11 @@ func (g *Gate) put(e *entry, now int64) bool {
 		}
 		g.held.Add(1)
 	}
-	kept := slices.DeleteFunc(slices.Clone(g.on(e.Connection)), func(x *entry) bool { return x.id() == e.id() })
-	kept = append(kept, e)
+	kept := maps.Clone(g.on(e.Connection))
+	if kept == nil {
+		kept = map[id]*entry{}
+	}
+	kept[e.id()] = e
 	g.shelves.Make(e.Connection).entries.Store(&kept)
 	g.revision.Store(max(g.revision.Load(), e.Revision))
 	return true
@@ -47,7 +45,7 @@ func (g *Gate) evict(now int64) bool {
 	var oldest *entry
 	for _, s := range g.shelves.All() {
 		for _, e := range all(s) {
-			if !e.locked(now) && (oldest == nil || e.Until < oldest.Until) {
+			if !e.locked(now) && (oldest == nil || e.Until < oldest.Until || e.Until == oldest.Until && e.Revision < oldest.Revision) {
 				oldest = e
 			}
 		}
@@ -59,16 +57,18 @@ func (g *Gate) evict(now int64) bool {
 	return true
 }
 
-// remove takes the entries out that out names and returns them. It needs mu.
+// remove takes the entries out that out names and returns them, in the order of their keys. It needs mu.
 func (g *Gate) remove(connection string, out func(*entry) bool) []*entry {
-	var removed, kept []*entry
-	for _, e := range g.on(connection) {
+	var removed []*entry
+	kept := map[id]*entry{}
+	for k, e := range g.on(connection) {
 		if out(e) {
 			removed = append(removed, e)
 		} else {
-			kept = append(kept, e)
+			kept[k] = e
 		}
 	}
+	slices.SortFunc(removed, func(a, b *entry) int { return cmp.Compare(a.key(), b.key()) })
 	if len(removed) > 0 {
 		g.shelves.Make(connection).entries.Store(&kept)
 		g.held.Add(-int64(len(removed)))
@@ -109,7 +109,7 @@ func (g *Gate) Sweep(now time.Time) {
 	}
 }
 
-func all(s *shelf) []*entry {
+func all(s *shelf) map[id]*entry {
 	if p := s.entries.Load(); p != nil {
 		return *p
 	}
@@ -119,18 +119,18 @@ func all(s *shelf) []*entry {
 // decay halves the counts of every key that takes out t's model; at 0 the lockout is deleted (LOCK-28, LOCK-29). An end that
 // somebody named holds against answers of attempts that began before it was written.
 func (g *Gate) decay(at resilience.Moment, t catalog.Target, generation uint64, o resilience.Outcome) []store.Event {
-	name := alias(at, t)
-	hit := func(e *entry) bool { return e.takesOut(t.Provider, t.Model, name) }
-	if !slices.ContainsFunc(g.on(t.Connection.ID), hit) {
+	some := false
+	each(g.on(t.Connection.ID), at, t, func(*entry) { some = true })
+	if !some {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := at.Now.UnixMilli()
 	var changed []store.Event
-	for _, e := range g.on(t.Connection.ID) {
-		if !hit(e) || e.Explicit && e.locked(now) && e.Fence > generation {
-			continue
+	each(g.on(t.Connection.ID), at, t, func(e *entry) {
+		if e.Explicit && e.locked(now) && e.Fence > generation {
+			return
 		}
 		next, kind := *e, KindDecayed
 		next.Count /= 2
@@ -142,7 +142,7 @@ func (g *Gate) decay(at resilience.Moment, t catalog.Target, generation uint64, 
 			g.put(&next, now)
 		}
 		changed = append(changed, g.event(at, kind, &next, t.Model, o.Cause.RequestID)...)
-	}
+	})
 	return changed
 }
 

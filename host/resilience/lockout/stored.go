@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weirgate/weir/store"
@@ -63,7 +64,7 @@ func (g *Gate) Snapshot() ([]byte, error) {
 	g.mu.Lock()
 	s := snapshot{Revision: g.revision.Load(), Lockouts: []*entry{}}
 	for _, shelf := range g.shelves.All() {
-		s.Lockouts = append(s.Lockouts, all(shelf)...)
+		s.Lockouts = slices.AppendSeq(s.Lockouts, maps.Values(all(shelf)))
 	}
 	g.mu.Unlock()
 	slices.SortFunc(s.Lockouts, func(a, b *entry) int { return cmp.Compare(a.key(), b.key()) })
