@@ -26,3 +26,7 @@ func TestWaitBudget(t *testing.T) { scenarios(t, "scn-6-budget-5", "scn-6-budget
 func TestBadKeys(t *testing.T) {
 	scenarios(t, "scn-7-direct", "scn-7-combo", "scn-7-bad-direct", "scn-7-bad-combo")
 }
+
+// OBJ-22, OBJ-23, OV-5, BRK-40, LOCK-30, OBJ-25: breaker, lockout, cooldown and terminal state survive a restart, with their
+// remaining times and their evidence.
+func TestRestartKeepsTheRest(t *testing.T) { scenarios(t, "restart") }

@@ -34,7 +34,7 @@ import (
 //	lockouts                   the running ones
 //	admin method= path= [show=(..)]  input: a body; a management call
 //	explain model=             what would be tried, and what is left out by which gate
-//	restart                    the program is killed and started anew (binary)
+//	restart                    the gateway is started anew on its state; the program is killed as by kill -9
 type scene struct {
 	t      *testing.T
 	up     *scripted.Upstream
@@ -44,6 +44,8 @@ type scene struct {
 	g      *gateway // where requests go
 	setup  setup
 	binary bool
+	stop   func() // ends the gateway in this process
+	anew   func() // starts it on the same store
 
 	mu  sync.Mutex
 	now time.Time // of the gateway in this process; guarded by mu
@@ -110,6 +112,11 @@ func (s *scene) play(path string) {
 		case "explain":
 			return s.explain(word(d, "model"))
 		case "restart":
+			if !s.binary {
+				s.stop()
+				s.anew()
+				break
+			}
 			time.Sleep(100 * time.Millisecond) // events may be 50 ms late (OV-8)
 			s.g = s.g.again(s.setup)
 		default:
@@ -131,30 +138,37 @@ func (s *scene) config(d *datadriven.TestData) {
 	file := filepath.Join(s.t.TempDir(), "weir.yaml")
 	write(s.t, file, text)
 	st := memory.New(memory.Options{Now: s.clock})
-	env := []string{"WEIR_ADMIN_KEY=an-admin-key-for-scenarios"}
+	s.anew = func() { s.begin(file, st) }
+	s.anew()
+	s.t.Cleanup(func() {
+		s.stop()
+		_ = st.Close() // it holds nothing that anybody reads again
+	})
+}
+
+// begin starts a gateway in this process.
+func (s *scene) begin(file string, st *memory.Store) {
+	const key = "an-admin-key-for-scenarios"
 	h, err := host.New(s.t.Context(), host.Options{
 		ConfigFile: file, Listen: host.NoListener, Store: st, Now: s.clock,
 		Env: func(name string) (string, bool) {
-			if value, ok := strings.CutPrefix(env[0], name+"="); ok {
-				return value, true
-			}
-			return "", false
+			value, ok := map[string]string{"WEIR_ADMIN_KEY": key, "WEIR_SECRET_KEY": strings.Repeat("A", 43) + "="}[name]
+			return value, ok
 		},
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	srv := httptest.NewServer(h.Handler())
-	s.t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		srv.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := h.Stop(ctx); err != nil {
 			s.t.Error(err)
 		}
-		_ = st.Close() // it holds nothing that anybody reads again
 	})
-	s.g = &gateway{t: s.t, url: srv.URL, env: env}
+	s.g = &gateway{t: s.t, url: srv.URL, env: []string{"WEIR_ADMIN_KEY=" + key}}
 }
 
 // send makes requests and tells what came.

@@ -26,6 +26,7 @@ type behaviour struct {
 	each   time.Duration // between the events of a stream, in real time
 	cut    int           // the stream is reset after so many events; 0: not
 	hang   bool          // nothing is ever said
+	stall  bool          // the head of a stream and a comment, then nothing
 	reset  bool          // the connection is reset at once
 }
 
@@ -41,7 +42,7 @@ func (l *line) matches(h Hit, since time.Duration) bool {
 //	[provider P] [key K] [model M]: [at 10s] [until 60s] [times 2] WHAT...
 //
 // and the first that matches a request decides; at and until count from the start of the script. WHAT is ok, a status,
-// reset, hang, slow 200ms, each 50ms, cut 3, retry-after 30, header NAME VALUE, body @FILE, or body and the rest of the line.
+// reset, hang, stall, slow 200ms, each 50ms, cut 3, retry-after 30, header NAME VALUE, body @FILE, or body and the rest of the line.
 // Empty lines and those that begin with # are skipped.
 func parse(text string, read func(name string) ([]byte, error)) ([]*line, error) {
 	var lines []*line
@@ -104,6 +105,8 @@ func (l *line) take(word string, w *words, read func(name string) ([]byte, error
 		b.reset = true
 	case "hang":
 		b.hang = true
+	case "stall":
+		b.stall = true
 	case "at":
 		l.from = w.duration()
 	case "until":

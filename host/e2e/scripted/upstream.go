@@ -157,6 +157,10 @@ func (u *Upstream) play(w http.ResponseWriter, r *http.Request, b behaviour, str
 		drop(w)
 	case b.hang:
 		u.pause(r, forever)
+	case b.stall:
+		w.Header().Set("Content-Type", "text/event-stream")
+		send(w, ": working on it\n\n")
+		u.pause(r, forever)
 	case b.status >= 400 || b.body != nil:
 		body := b.body
 		if body == nil {
