@@ -99,8 +99,11 @@ func (g *gateway) key() string {
 type request struct {
 	method, path string
 	body         any
+	raw          []byte // in place of body: what is no JSON
+	header       map[string]string
 	accept       string
-	slow         bool // no time limit: a feed, or a test of a connection
+	slow         bool // no time limit: a feed, a test of a connection, or a module that is compiled
+	status       int  // beside the good ones, the status of an answer that is read all the same; 0: none
 }
 
 // do sends r and returns the answer's body, open, when its status is good.
@@ -117,6 +120,9 @@ func (g *gateway) do(ctx context.Context, r request) (io.ReadCloser, error) {
 		}
 		body = bytes.NewReader(b)
 	}
+	if r.raw != nil {
+		body = bytes.NewReader(r.raw)
+	}
 	req, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
 	if err != nil {
 		return nil, fail(exitUsage, "the address %q of the gateway is not valid; write one such as 127.0.0.1:8787", base)
@@ -126,6 +132,9 @@ func (g *gateway) do(ctx context.Context, r request) (io.ReadCloser, error) {
 	}
 	if r.accept != "" {
 		req.Header.Set("Accept", r.accept)
+	}
+	for name, value := range r.header {
+		req.Header.Set(name, value)
 	}
 	client := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the admin key never follows a redirect
@@ -137,7 +146,7 @@ func (g *gateway) do(ctx context.Context, r request) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, unreachable(err, base, file)
 	}
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 || resp.StatusCode == r.status {
 		return resp.Body, nil
 	}
 	defer resp.Body.Close()

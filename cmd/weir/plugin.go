@@ -13,14 +13,21 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// plugin groups what is done with plugin files; only list talks to a running gateway.
+// plugin groups what is done with plugin files, and with the plugins of a running gateway.
 func (a *app) plugin(g *gateway) *cobra.Command {
 	c := &cobra.Command{
-		Use: "plugin", Short: "Write, check, test and see plugins", Args: cobra.NoArgs,
+		Use: "plugin", Short: "Write, check, test, add and see plugins", Args: cobra.NoArgs,
 		Example: "  weir plugin new acme-quirks --kind restatement\n  weir plugin check acme-quirks/acme-quirks.yaml",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.pluginNew(), a.pluginCheck(), a.pluginTest(), a.pluginPack(), a.pluginBuild(), a.pluginInspect(), g.command(pluginList))
+	c.AddCommand(
+		a.pluginNew(), a.pluginCheck(), a.pluginTest(), a.pluginPack(), a.pluginBuild(), a.pluginInspect(), a.pluginKeygen(), a.pluginSign(),
+	)
+	for _, talks := range []func(*gateway) *cobra.Command{
+		pluginList, pluginShow, pluginAddCommand, pluginReplay, pluginPromote, pluginRollback, pluginMode, pluginGrant, pluginRemove,
+	} {
+		c.AddCommand(g.command(talks))
+	}
 	return c
 }
 
@@ -89,7 +96,8 @@ func (a *app) pluginTest() *cobra.Command {
 		Use: "test FILE [CASES.jsonl]", Short: "Run the examples of a plugin, and further cases", Args: cobra.RangeArgs(1, 2),
 		Example: "  weir plugin test acme-quirks.yaml\n  weir plugin test acme-quirks.wasm cases.jsonl",
 		Long: "Run all examples of a plugin and then the given cases, which are JSON Lines in the form of an example: op, input, expect,\n" +
-			"and name and now_ms as far as wanted. Nothing is granted to the plugin. Exit 1 when one fails.",
+			"and name and now_ms as far as wanted. The plugin is granted what its manifest asks for: its kv is empty and in memory, and calls of\n" +
+			"http_fetch are denied all the same. Exit 1 when one fails.",
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := a.kit()
 			if err != nil {

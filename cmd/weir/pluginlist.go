@@ -14,6 +14,22 @@ type loadedPlugin struct {
 	Fault                                    *pluginFault
 	Quarantine                               *struct{ Until string }
 	Violation                                *struct{ Op, Kind, Cause string }
+	Shadow                                   *shadowTally
+}
+
+// shadowTally is how the verdicts of a shadow compare with those that counted.
+type shadowTally struct{ Agreed, Differed, Failed, Dropped int }
+
+// String is the counts in words; empty: it is no shadow.
+func (t *shadowTally) String() string {
+	if t == nil {
+		return ""
+	}
+	s := fmt.Sprintf("%d agreed, %d differed, %d failed", t.Agreed, t.Differed, t.Failed)
+	if t.Dropped > 0 {
+		s += fmt.Sprintf(", %d not compared", t.Dropped)
+	}
+	return s
 }
 
 type pluginFault struct {
@@ -62,10 +78,10 @@ func pluginList(g *gateway) *cobra.Command {
 			for i := range all {
 				p := &all[i]
 				rows = append(rows, []string{
-					p.Name, p.Version, p.Origin, strings.Join(p.Kinds, ","), p.Mode, p.State, fmt.Sprint(p.Rules), sentences(p.trouble()),
+					p.Name, p.Version, p.Origin, strings.Join(p.Kinds, ","), p.Mode, p.State, fmt.Sprint(p.Rules), p.Shadow.String(), sentences(p.trouble()),
 				})
 			}
-			return g.app.table([]string{"name", "version", "from", "kinds", "mode", "state", "rules", "fault"}, rows)
+			return g.app.table([]string{"name", "version", "from", "kinds", "mode", "state", "rules", "shadow", "fault"}, rows)
 		},
 	}
 }

@@ -47,15 +47,40 @@ func (a *app) pluginNew() *cobra.Command {
 	c.Flags().StringVar(&n.Kind, "kind", "", "executor, restatement or classifier")
 	c.Flags().StringVar(&n.Lang, "lang", devkit.LangPack, "pack (YAML) or go")
 	c.Flags().StringVar(&dir, "dir", "", "folder to write (default: NAME)")
-	c.Flags().StringVar(&n.Sources, "sdk", "", "folder with the sources of Weir, for --lang go (default: the released module of this version)")
+	c.Flags().StringVar(&n.Sources, "sdk", "", "folder with the sources of Weir, for --lang go (default: the released module of this version; for a development build $WEIR_SDK, or the checkout around)")
 	_ = c.MarkFlagRequired("kind") // the flag is there
 	return c
 }
 
 var released = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+$`)
 
-// sdkOf says where a Go plugin finds the sdk: in the folder that is named, else in the release of this program.
+// sourcesHere is where the sources of Weir are for a development build: WEIR_SDK, or the checkout that this is called in; empty: not
+// known.
+func (a *app) sourcesHere() string {
+	if dir, ok := a.env("WEIR_SDK"); ok && dir != "" {
+		return dir
+	}
+	dir, err := os.Getwd()
+	for err == nil {
+		b, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if first, _, _ := strings.Cut(string(b), "\n"); strings.TrimSpace(first) == moduleLine {
+			return dir
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			break
+		}
+		dir = above
+	}
+	return ""
+}
+
+// sdkOf says where a Go plugin finds the sdk: in the folder that is named, else in the release of this program, and for a
+// development build in the checkout around.
 func (a *app) sdkOf(n *devkit.New) error {
+	if n.Sources == "" && !released.MatchString(version) {
+		n.Sources = a.sourcesHere()
+	}
 	if n.Sources != "" {
 		dir, err := filepath.Abs(n.Sources)
 		if err != nil {

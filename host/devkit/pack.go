@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/weirgate/weir/host/plugin/binary"
 	"github.com/weirgate/weir/host/plugin/pack"
@@ -38,6 +39,10 @@ func Build(ctx context.Context, dir string) ([]byte, error) {
 		return nil, errors.New("the go command is not installed here; install Go, or write the plugin as a pack (--lang pack)")
 	}
 	module, err := sdktest.Build(ctx, dir)
+	if err != nil && strings.Contains(err.Error(), "github.com/weirgate/weir@") || err != nil && strings.Contains(err.Error(), "package github.com/weirgate/weir/") {
+		return nil, fmt.Errorf("%s does not find the sdk: run `go mod edit -replace github.com/weirgate/weir=FOLDER` there, FOLDER being the sources of Weir, "+
+			"and `go mod tidy` (%w)", dir, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s does not compile: %w", dir, err)
 	}
