@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgate/weir/host/allow"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -109,10 +110,8 @@ func (e *Executor) mayCall(p *wire.Plan, base string) error {
 	if own, err := url.Parse(base); err == nil && own.Host != "" && strings.EqualFold(own.Host, u.Host) {
 		return nil
 	}
-	for _, h := range e.v.hosts() {
-		if rest, wild := strings.CutPrefix(h, "*"); strings.EqualFold(h, u.Host) || strings.EqualFold(h, u.Hostname()) || wild && strings.HasSuffix(strings.ToLower(u.Host), rest) {
-			return nil
-		}
+	if allow.URL(e.v.hosts(), u) {
+		return nil
 	}
 	return garbage("a plan for %s, which is neither the connection's host nor granted", u.Host)
 }

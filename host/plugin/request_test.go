@@ -86,13 +86,17 @@ func TestHeadersOfAResponse(t *testing.T) {
 
 // A plan for a host that is neither the connection's own nor granted is garbage (ABI-3, ABI-8).
 func TestHostsOfPlans(t *testing.T) {
-	manifest := strings.Replace(requestManifest, `"needs"`, `"permissions":{"http":{"hosts":["api.acme.example","*.wild.example"],"reason":"x"}},"needs"`, 1)
-	o := Options{Settings: map[string]Settings{"acme": {Grants: Grants{HTTPHosts: []string{"api.acme.example", "*.wild.example"}}}}}
+	manifest := strings.Replace(requestManifest, `"needs"`, `"permissions":{"http":{"hosts":["api.acme.example","*.wild.example","port.example:8443"],"reason":"x"}},"needs"`, 1)
+	o := Options{Settings: map[string]Settings{"acme": {Grants: Grants{HTTPHosts: []string{"api.acme.example", "*.wild.example", "port.example:8443"}}}}}
 	for url, ok := range map[string]bool{
 		"{{connection.base_url}}/x":        true,
 		"https://own.example/v1/{{model}}": true,
 		"https://api.acme.example/x":       true,
 		"https://a.wild.example/x":         true,
+		"https://port.example:8443/x":      true,
+		"https://port.example/x":           false,
+		"https://api.acme.example:8443/x":  false,
+		"https://wild.example/x":           false,
 		"https://evil.example/x":           false,
 		"https://wild.example.evil/x":      false,
 		"https://api.acme.example.evil/x":  false,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgate/weir/host/allow"
 	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/sdk/wire"
@@ -208,7 +209,7 @@ func (p *Prepared) resolveURL(t template, v values, prov *catalog.Provider, conn
 		}
 		return u, nil
 	}
-	if u.Scheme == "https" && slices.Contains(p.allow, strings.ToLower(u.Hostname())) {
+	if u.Scheme == "https" && allow.URL(p.allow, u) {
 		return u, nil
 	}
 	return nil, fmt.Errorf("%w: the url names the host %s, which is neither that of base_url nor a granted host", ErrPlanInvalid, u.Hostname())

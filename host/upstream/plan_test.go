@@ -32,7 +32,7 @@ func plan(url string) *wire.Plan {
 // query only.
 func TestWhereSecretsMayGo(t *testing.T) {
 	q := query("https://api.acme.example/v1")
-	q.Hosts = []string{"other.example"}
+	q.Hosts = []string{"other.example", "*.wild.example", "port.example:8443"}
 	for _, c := range []struct {
 		url string
 		ok  bool
@@ -40,6 +40,11 @@ func TestWhereSecretsMayGo(t *testing.T) {
 		{"{{connection.base_url}}/chat", true},
 		{"https://API.acme.example/other", true},
 		{"https://other.example/x", true},
+		{"https://other.example:8443/x", false},
+		{"https://a.wild.example/x", true},
+		{"https://wild.example/x", false},
+		{"https://port.example:8443/x", true},
+		{"https://port.example/x", false},
 		{"https://evil.example/x", false},
 		{"https://api.acme.example.evil.example/x", false},
 		{"https://api.acme.example:444/x", false},

@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weirgate/weir/host/allow"
 	"github.com/weirgate/weir/host/catalog"
 )
 
@@ -163,7 +164,7 @@ func TestGrantedHosts(t *testing.T) { // PLG-12
 		{"*.a.test", ".a.test", "443", false}, {"*.a.test", "ba.test", "443", false}, {"*", "a.test", "443", false},
 		{"*a.test", "xa.test", "443", false}, {"", "", "443", false},
 	} {
-		if got := covers(c.pattern, c.host, c.port); got != c.want {
+		if got := allow.Covers(c.pattern, c.host, c.port); got != c.want {
 			t.Errorf("%q covers %s:%s is %v", c.pattern, c.host, c.port, got)
 		}
 	}

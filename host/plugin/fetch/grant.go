@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
+	"github.com/weirgate/weir/host/allow"
 	"github.com/weirgate/weir/host/catalog"
 )
 
@@ -28,34 +28,10 @@ func (g Grant) admit(u *url.URL) (private bool, err error) {
 	if u.User != nil {
 		return false, fmt.Errorf("%w: the address of %s carries a user name; give credentials in a header", ErrInvalid, u.Hostname())
 	}
-	host, port := place(u)
-	at := slices.IndexFunc(g.Hosts, func(pattern string) bool { return covers(pattern, host, port) })
+	host, port := allow.Place(u)
+	at := slices.IndexFunc(g.Hosts, func(pattern string) bool { return allow.Covers(pattern, host, port) })
 	if at < 0 {
 		return false, fmt.Errorf("%w: the host %s, port %s, is not granted", ErrDenied, host, port)
 	}
-	return slices.ContainsFunc(g.Private, func(pattern string) bool { return covers(pattern, host, port) }), nil
-}
-
-// place is the host and port of u, in one spelling.
-func place(u *url.URL) (host, port string) {
-	host, port = strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
-	if port == "" {
-		port = "443"
-	}
-	return host, port
-}
-
-// covers says whether a granted host is this one.
-func covers(pattern, host, port string) bool {
-	name, at, given := strings.Cut(strings.ToLower(pattern), ":")
-	if !given {
-		at = "443"
-	}
-	if at != port || host == "" {
-		return false
-	}
-	if below, wild := strings.CutPrefix(name, "*"); wild {
-		return strings.HasPrefix(below, ".") && len(host) > len(below) && strings.HasSuffix(host, below)
-	}
-	return name == host
+	return slices.ContainsFunc(g.Private, func(pattern string) bool { return allow.Covers(pattern, host, port) }), nil
 }

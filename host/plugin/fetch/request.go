@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/weirgate/weir/host/allow"
 )
 
 // request is one fetch on its way; a redirect changes it.
@@ -163,8 +165,8 @@ var harmless = map[string]bool{
 
 // move points r at next. What goes to another host carries no credential, and gets none back when a later hop returns.
 func (r *request) move(next *url.URL, status int) {
-	hostA, portA := place(r.url)
-	hostB, portB := place(next)
+	hostA, portA := allow.Place(r.url)
+	hostB, portB := allow.Place(next)
 	if hostA != hostB || portA != portB {
 		for name := range r.header {
 			if !harmless[name] || r.sealed[name] {
