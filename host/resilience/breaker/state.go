@@ -138,6 +138,7 @@ type State struct {
 	FailedAt   int64             `json:"lastFailureTime,omitempty"`
 	FailedKind Kind              `json:"lastFailureKind,omitempty"`
 	OpenedAt   int64             `json:"openedAt,omitempty"` // only while open
+	Until      int64             `json:"until,omitempty"`    // only while open, for people: the end as it was planned then
 	Touched    int64             `json:"touched,omitempty"`  // the last change
 	Reason     wire.Reason       `json:"reason,omitempty"`   // of the last failure
 	Cause      *resilience.Cause `json:"cause,omitempty"`    // of the last failure
@@ -160,7 +161,7 @@ func (s State) to(p Phase, at int64, reason string) State {
 
 // empty is s without counts, kinds and cycles.
 func (s State) empty() State {
-	s.Count, s.Kinds, s.Cycles, s.OpenedAt = 0, Counts{}, 0, 0
+	s.Count, s.Kinds, s.Cycles, s.OpenedAt, s.Until = 0, Counts{}, 0, 0, 0
 	return s
 }
 
@@ -191,9 +192,9 @@ func decode(provider string, data []byte, now int64) (State, error) {
 		}
 		s.OpenedAt = past(s.OpenedAt)
 	case HalfOpen:
-		s.Phase, s.OpenedAt = Open, 0
+		s.Phase, s.OpenedAt, s.Until = Open, 0, 0
 	case Closed, Degraded:
-		s.OpenedAt = 0
+		s.OpenedAt, s.Until = 0, 0
 	}
 	s.History = s.History[max(0, len(s.History)-maxHistory):]
 	return s, nil

@@ -68,11 +68,11 @@ func (s State) failed(pr *profile, f failure) State {
 	switch {
 	case s.Phase == HalfOpen:
 		s.Cycles++
-		return s.open(f.now, byFailed)
+		return s.open(pr, f.now, byFailed)
 	case limit > 0 && *n >= limit:
-		return s.open(f.now, "kind:"+f.kind.String())
+		return s.open(pr, f.now, "kind:"+f.kind.String())
 	case s.Count >= pr.opens && !f.alone:
-		return s.open(f.now, byFailures)
+		return s.open(pr, f.now, byFailures)
 	case s.Phase == Closed && s.Count >= pr.degrades && !f.alone && !pr.immediate[f.kind]:
 		return s.to(Degraded, f.now, byFailures)
 	}
@@ -80,9 +80,10 @@ func (s State) failed(pr *profile, f failure) State {
 }
 
 // open opens the breaker; every permit that is out is of an earlier generation from here on (BRK-31).
-func (s State) open(now int64, reason string) State {
+func (s State) open(pr *profile, now int64, reason string) State {
 	s = s.to(Open, now, reason)
 	s.OpenedAt = now
+	s.Until = s.end(pr)
 	s.Generation++
 	return s
 }
