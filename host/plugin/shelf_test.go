@@ -81,8 +81,8 @@ func TestPut(t *testing.T) { // PLG-10, PLG-15
 	if err != nil || rep.OK || rep.Fault == nil || rep.Fault.Line != 5 || rep.Steps[len(rep.Steps)-1].Step != StepValidate || rep.Steps[len(rep.Steps)-1].OK {
 		t.Errorf("PLG-2: %v %+v", err, rep)
 	}
-	if says(r) != "overloaded" || only(t, r, "acme").Version != "1.0.0" {
-		t.Error("PLG-2: a version with a fault replaced a working one")
+	if d := only(t, r, "acme"); says(r) != "overloaded" || d.Version != "1.0.0" || d.State != StateActive || d.Fault == nil || d.Fault.Line != 5 {
+		t.Errorf("PLG-2: a version with a fault replaced a working one, or the fault does not show: %+v", d)
 	}
 	if rep, err := r.Put(t.Context(), "acme", rule("other", "1.0.0", "overloaded"), PutOptions{}); err != nil || rep.OK || rep.Fault.Code != CodeNameDiffers {
 		t.Errorf("a manifest of another name: %v %+v", err, rep)

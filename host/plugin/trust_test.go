@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,22 +80,27 @@ func TestLockedMode(t *testing.T) {
 	if st.Fault == nil || st.Fault.Code != trust.NotLocked || st.Fault.Step != StepTrust || !strings.Contains(st.Fault.Message, "weir plugin add") || says(r) != "" {
 		t.Fatalf("PLG-11: %+v", st.Fault)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
+	put(t, r, "acme", text, PutOptions{}) // to add a plugin is to lock it: the mend that the fault names
+	if st := byFile(r, "acme.yaml"); st.State != StateActive || len(r.List()) != 1 || says(r) != "overloaded" {
+		t.Errorf("ABI-11: the file that was added is not in force: %+v", st)
 	}
-	eventually(t, "the file is gone", func() bool { return len(r.List()) == 0 })
-	put(t, r, "acme", text, PutOptions{}) // to add a plugin is to lock it
-	write(t, file, string(text))
-	eventually(t, "PLG-16 the lock counts wherever the file comes from", func() bool { return byFile(r, "acme.yaml").State == StateActive })
 
 	write(t, file, string(rule("acme", "1.0.1", "banned")))
 	eventually(t, "PLG-11 a changed file", func() bool { f := byFile(r, "acme.yaml").Fault; return f != nil && f.Code == trust.DigestDiffers })
 	if says(r) != "overloaded" {
 		t.Errorf("PLG-2: the old version does not go on: %q", says(r))
 	}
+	_, err := r.Put(t.Context(), "acme", rule("acme", "1.0.2", "banned"), PutOptions{})
+	if refused(t, err, 409) != CodeManagedByFile {
+		t.Errorf("PLG-15: other bytes than the file's were put: %v", err)
+	}
 	again := started(t, Options{Dir: dir, DataDir: data, Trust: locked})
-	if f := byFile(again, "acme.yaml").Fault; f == nil || f.Code != trust.DigestDiffers || says(again) != "overloaded" {
-		t.Errorf("PLG-11: after a restart %v; the API's version says %q", f, says(again))
+	if f := byFile(again, "acme.yaml").Fault; f == nil || f.Code != trust.DigestDiffers || says(again) != "" {
+		t.Errorf("PLG-11: after a restart %v, %q", f, says(again))
+	}
+	put(t, again, "acme", rule("acme", "1.0.1", "banned"), PutOptions{})
+	if says(again) != "banned" || byFile(again, "acme.yaml").Fault != nil {
+		t.Errorf("ABI-11: the changed file was added, and %q", says(again))
 	}
 }
 
