@@ -14,7 +14,6 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
-	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
