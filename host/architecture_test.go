@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"host/record":     {"store"},
 	"host/plugin":     {"host/allow", "host/catalog", "host/document", "rules", "sdk/wire"},
 	"host/upstream":   {"host/allow", "host/body", "host/catalog", "sdk/wire"},
-	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/upstream", "rules", "sdk/wire", "store"},
+	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/translate", "host/upstream", "rules", "sdk/wire", "store"},
 	"host/errorlog":  {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "host/upstream", "sdk/wire"}, // upstream: how events are cut
 	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "sdk/wire", "store"},

@@ -80,8 +80,18 @@ func errorObject(d wire.Dialect, f Failure) object {
 			{"code", f.Status}, {"message", f.Message}, {"status", geminiStatus(f.Status)}, {"details", geminiDetails(f)},
 		}}}
 	}
-	inner := object{{"message", f.Message}, {"type", f.Type}, {"param", nil}, {"code", orNull(f.Code)}}
+	inner := object{{"message", f.Message}, {"type", f.Type}, {"param", param(f.Facts)}, {"code", orNull(f.Code)}}
 	return object{{"error", append(inner, f.Facts...)}}
+}
+
+// param is the path of the field that is wrong, where a fact names it (TR-31).
+func param(facts []Fact) any {
+	for _, x := range facts {
+		if x.Name == "param" {
+			return x.Value
+		}
+	}
+	return nil
 }
 
 func geminiDetails(f Failure) []object {

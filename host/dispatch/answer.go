@@ -50,6 +50,9 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 	if f.Status < 400 || f.Status > 599 {
 		f.Status = http.StatusBadGateway
 	}
+	if l.reply.param != "" {
+		f.Facts = append(f.Facts, dialect.Fact{Name: "param", Value: l.reply.param})
+	}
 	message := strings.TrimSpace(r.d.Redact(l.reply.message))
 	if message == "" {
 		message = fmt.Sprintf("The provider answered %d without a message.", l.reply.original)

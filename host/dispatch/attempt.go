@@ -12,6 +12,7 @@ import (
 	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/translate"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
@@ -31,6 +32,8 @@ type attempt struct {
 	ticket  resilience.Ticket
 	began   time.Time
 	prep    *upstream.Prepared
+	way     *translate.Way // between the dialects of client and upstream; nil: they speak the same
+	own     *body.Buffer   // the translated body
 	exec    Executor
 	clock   attemptClock
 	resp    *http.Response
@@ -53,6 +56,7 @@ func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Ta
 			r.d.Ladder.Cancel(r.at(), ticket)
 		}
 	}()
+	defer a.release()
 	if s, ok := a.plan(ctx); !ok {
 		return s
 	}
@@ -109,7 +113,17 @@ func (a *attempt) plan(ctx context.Context) (step, bool) {
 	if err := a.ready(ctx); err != nil {
 		return a.impossible(err), false
 	}
+	if err := a.findWay(); err != nil {
+		return a.untranslatable(err), false
+	}
 	return stepNext, true
+}
+
+// release gives up the translated body. One that the transport still reads stays valid.
+func (a *attempt) release() {
+	if a.own != nil {
+		a.own.Release()
+	}
 }
 
 // ready asks the executor, and when that one is not to be had the built-in one that takes over for it (ABI-8).
@@ -131,7 +145,7 @@ func (a *attempt) readyWith(ctx context.Context, exec Executor) (err error) {
 		return err
 	}
 	a.exec = exec
-	a.prep, err = a.r.prepare(ctx, exec, a.target, a.r.c.Endpoint)
+	a.prep, err = a.r.prepare(ctx, exec, a.target, endpointOf(a.target.Provider, a.r.c))
 	return err
 }
 
@@ -228,7 +242,14 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 		}
 		editor, m.Extra, a.changed = editor.Then(more.editor), more.header, more.editor != nil
 	}
-	payload, err := editor.Apply(a.r.c.Body)
+	if a.way != nil && a.own == nil {
+		a.changed = true
+	}
+	text, err := a.translated()
+	if err != nil {
+		return nil, err
+	}
+	payload, err := editor.Apply(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
 	}
@@ -242,6 +263,8 @@ func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
 	switch {
 	case ctx.Err() != nil:
 		return a.abandoned(ctx)
+	case isFault(err):
+		return a.untranslatable(err)
 	case errors.Is(err, errBodyTooLarge):
 		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, resilience.FaultAnswer)
 	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond), errors.Is(err, ErrPluginUnavailable):

@@ -14,6 +14,7 @@ import (
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/route"
+	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/rules/operator"
@@ -90,7 +91,7 @@ type Sink interface {
 // writes; after the commit the stream has ended honestly and Failure is only for the record. Every admitted attempt is settled
 // exactly once, also when the client leaves or something below panics (OV-3).
 func (d *Dispatcher) Do(ctx context.Context, c *Call, out Sink) *Trail {
-	t := &Trail{Began: d.Now(), Usage: Usage{-1, -1}, trace: d.newTrace(ctx, c)}
+	t := &Trail{Began: d.Now(), Usage: neutral.NoUsage(), trace: d.newTrace(ctx, c)}
 	t.Attempts = t.room[:0]
 	d.answer(ctx, c, out, t)
 	t.Took = d.Now().Sub(t.Began)
@@ -132,6 +133,8 @@ type run struct {
 	exhausted  route.Exhausted
 	order      route.Sequence
 	last       lastWord
+	neutral    *neutral.Request     // the client's request, read once when a target speaks another dialect
+	neutralErr error                // why it could not be read
 	needWindow int                  // after a context overflow: only larger windows (CMB-26)
 	target     *catalog.RouteTarget // that is being tried
 	after      *catalog.RouteTarget // the one behind it, or nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weirgate/weir/host/upstream"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // endsEvent says whether the last event of b has its blank line.
@@ -14,11 +15,11 @@ func endsEvent(b []byte) bool {
 }
 
 // useful says whether a run has an event with a word for the client: one that is not a comment, a sign of life, empty or
-// [DONE] (STM-10). Errors were looked for before.
-func useful(run []byte) (found bool) {
+// [DONE] (STM-10), and that does more than open an answer. Errors were looked for before.
+func useful(d wire.Dialect, run []byte) (found bool) {
 	upstream.Events(run, func(e upstream.Event) bool {
 		data := bytes.TrimSpace(e.Data)
-		found = len(data) > 0 && string(data) != "[DONE]" && !isBeat(e.Name) && !isBeatObject(data)
+		found = len(data) > 0 && string(data) != "[DONE]" && !isBeat(e.Name) && !isBeatObject(data) && !begins(d, data)
 		return !found
 	})
 	return found
@@ -52,37 +53,23 @@ func parses(run []byte) bool {
 	return whole
 }
 
-// marksEnd says whether an event of run is the end marker. A text that speaks of [DONE] is not.
-func marksEnd(run []byte) (found bool) {
-	if !bytes.Contains(run, []byte("[DONE]")) {
-		return false
+// usageIn returns b from the last usage object on, or nil; many chunks say null. Answers state their usage behind the text, so it is
+// looked for from the end: a walk through a long answer costs more than all gates.
+func usageIn(d wire.Dialect, b []byte) []byte {
+	name := usageName
+	if d == wire.GeminiGenerate {
+		name = usageMeta
 	}
-	upstream.Events(run, func(e upstream.Event) bool {
-		found = string(bytes.TrimSpace(e.Data)) == "[DONE]"
-		return !found
-	})
-	return found
-}
-
-// finishes says whether a run states a finish reason: a text that is not empty, since some providers send an empty one with
-// every chunk.
-func finishes(run []byte) bool {
-	for v := member(run, finishReason); v != nil; v = member(v, finishReason) {
-		if len(v) > 1 && v[0] == '"' && v[1] != '"' {
-			return true
+	for end := len(b); ; {
+		i := bytes.LastIndex(b[:end], name)
+		if i < 1 {
+			return nil
 		}
-	}
-	return false
-}
-
-// statesUsage says whether b has a usage that is an object; many chunks say null.
-func statesUsage(b []byte) bool {
-	for v := member(b, usageName); v != nil; v = member(v, usageName) {
-		if len(v) > 0 && v[0] == '{' {
-			return true
+		if v := member(b[i-1:], name); len(v) > 0 && v[0] == '{' && b[i-1] == '"' {
+			return v
 		}
+		end = i
 	}
-	return false
 }
 
 // Names as member and mayFail look for them, without their first quote: a search runs from one place of its first byte to the
@@ -90,6 +77,7 @@ func statesUsage(b []byte) bool {
 var (
 	finishReason = []byte(`finish_reason"`)
 	usageName    = []byte(`usage"`)
+	usageMeta    = []byte(`usageMetadata"`)
 	errorName    = []byte(`error"`)
 	baseResp     = []byte(`base_resp"`)
 )

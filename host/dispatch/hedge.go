@@ -15,6 +15,7 @@ import (
 	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -120,7 +121,7 @@ func (r *run) leg(j *judgeOfRace, rt, after *catalog.RouteTarget) *leg {
 	l.r.out, l.r.target, l.r.after, l.r.turn = l, rt, after, nil
 	l.r.exhausted = r.exhausted.Clone()
 	l.r.hints, l.r.limited = slices.Clip(r.hints), slices.Clip(r.limited)
-	l.r.t = &Trail{Began: r.t.Began, Usage: Usage{-1, -1}, Attempts: slices.Clone(r.t.Attempts)}
+	l.r.t = &Trail{Began: r.t.Began, Usage: neutral.NoUsage(), Attempts: slices.Clone(r.t.Attempts)}
 	return l
 }
 

@@ -102,6 +102,9 @@ func (a *attempt) buffered(ctx, actx context.Context, hold []byte, n int, whole 
 	if err != nil {
 		return a.impossible(err)
 	}
+	if whole && a.wantsWhole() {
+		return a.translatedPlain(ctx, text)
+	}
 	return a.deliver(ctx, actx, text, whole, hold)
 }
 

@@ -22,6 +22,7 @@ type replyFacts struct {
 	original    int
 	message     string
 	code, kind  string
+	param       string // the path of a field that is wrong (TR-31)
 	body        []byte
 	contentType string
 	dialect     wire.Dialect

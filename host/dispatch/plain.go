@@ -41,6 +41,16 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 			Body: bytes.Clone(hold[:n]), BodyBytes: n,
 		}, faultOfAnswer(hold[:n]))
 	}
+	if a.wantsWhole() {
+		text := hold[:n]
+		if !whole {
+			if text, err = a.whole(text); err != nil {
+				return a.noAnswer(ctx, actx, err)
+			}
+		}
+		a.readUsage(text, true)
+		return a.translatedPlain(ctx, text)
+	}
 	a.readUsage(hold[:n], whole)
 	return a.deliver(ctx, actx, hold[:n], whole, hold[:])
 }

@@ -27,10 +27,10 @@ const (
 type pump struct {
 	a        *attempt
 	frames   *upstream.Frames
-	held     []byte // whole events before the first useful one
-	finished bool   // a finish reason was seen
-	done     bool   // the dialect's end marker was seen
-	usage    []byte // the last event that states usage, kept for the record
+	way      *streamWay // the answer becomes another dialect, or one document; nil: it passes
+	held     []byte     // what the client gets before the first useful event
+	finished bool       // a finish reason was seen
+	done     bool       // the dialect's end marker was seen
 	midEvent bool
 	over     bool // the upstream's end marker was seen, whatever its guest made of it
 	whole    bool // the upstream ended the stream properly
@@ -46,7 +46,7 @@ func (a *attempt) stream(ctx, actx context.Context) step {
 	}
 	a.clock.limit(phaseEvent, limit)
 	p := &pump{a: a, frames: upstream.NewFrames(a.resp.Body, maxEventBytes)}
-	defer p.noteUsage()
+	p.findWay()
 	if c := a.prep.Calls; c.Events || c.End {
 		hook := a.exec.Events(c)
 		p.hooked = hookedStream{hook: hook, asks: c.Events}
@@ -71,7 +71,7 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	}
 	var said refused
 	if p.hooked.asks {
-		p.over = p.over || marksEnd(run)
+		p.over = p.over || marksEnd(a.spoken(), run)
 		if run, said = p.hooked.run(actx, run); said.err != nil {
 			return p.unanswerable(run, said.err), false
 		}
@@ -83,11 +83,18 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	if failure == nil && said.payload != nil {
 		failure, before = said.payload, run
 	}
+	if failure != nil {
+		run = before
+	}
+	run, word := p.forClient(run)
 	if !a.r.t.Committed {
 		switch {
-		case failure != nil && !useful(before):
+		case failure != nil && !word:
 			return a.judge(ctx, a.streamReply(failure), resilience.FaultAnswer), false // STM-51
-		case failure == nil && !useful(run):
+		case failure == nil && !word:
+			if p.way != nil && p.way.stream.Useful() { // one document is being collected
+				a.clock.limit(phaseIdle, p.idle())
+			}
 			if p.held = append(p.held, run...); len(p.held) > maxEventBytes {
 				return p.ended(ctx, actx, upstream.ErrFrameTooLarge), false
 			}
@@ -96,7 +103,7 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 		p.open()
 	}
 	if failure != nil {
-		return p.failLate(ctx, failure, before), false
+		return p.failLate(ctx, failure, run), false
 	}
 	a.clock.limit(phaseIdle, p.idle())
 	if !p.send(run) {
@@ -142,13 +149,12 @@ func (p *pump) send(b []byte) bool {
 // peek watches the events of a run that is about to be sent: end markers, usage, and errors, with what comes before the
 // error. It costs a few searches per read, and a parse only for events that seem to hold what is looked for.
 func (p *pump) peek(run []byte) (failure, before []byte) {
-	p.done = p.done || marksEnd(run)
-	p.finished = p.finished || finishes(run)
-	if p.a.prep.Usage != nil && statesUsage(run) {
+	d := p.a.spoken()
+	p.done = p.done || marksEnd(d, run)
+	p.finished = p.finished || finishes(d, run)
+	if usageIn(d, run) != nil {
 		upstream.Events(run, func(e upstream.Event) bool {
-			if statesUsage(e.Data) {
-				p.usage = append(p.usage[:0], e.Data...)
-			}
+			p.a.noteUsage(e.Data)
 			return true
 		})
 	}
@@ -156,12 +162,6 @@ func (p *pump) peek(run []byte) (failure, before []byte) {
 		return nil, nil
 	}
 	return p.findError(run)
-}
-
-func (p *pump) noteUsage() {
-	if len(p.usage) > 0 {
-		p.a.noteUsage(p.usage)
-	}
 }
 
 // ended decides what the end of the upstream's stream means. Behind the end marker nothing matters any more.
@@ -174,6 +174,8 @@ func (p *pump) ended(ctx, actx context.Context, err error) step {
 		a.abandoned(ctx)
 		p.tellFailure()
 		return stepDone
+	case !a.r.t.Committed && p.way != nil && (eof && p.finished || p.done):
+		return p.complete() // one document, or an answer without a word
 	case !a.r.t.Committed:
 		return p.neverBegan(ctx, actx, err, eof)
 	case eof && p.finished:
@@ -190,8 +192,11 @@ func (p *pump) complete() step {
 	if p.midEvent {
 		tail = append(tail, "\n\n"...)
 	}
-	if !p.done && p.a.r.c.Dialect == wire.OpenAIChat {
-		tail = append(tail, "data: [DONE]\n\n"...)
+	if p.way != nil {
+		return p.way.complete(p)
+	}
+	if !p.done {
+		tail = append(tail, properEnd(p.a.r.c.Dialect)...)
 	}
 	if len(tail) > 0 {
 		p.send(tail)

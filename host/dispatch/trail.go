@@ -6,6 +6,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -24,7 +25,8 @@ type Trail struct {
 	Failure   *dialect.Failure
 	Unchanged []byte // the upstream's own error body, to be sent as it came (CMB-18)
 	Usage     Usage
-	Restated  string // RST-7: rule and original status of the last restatement
+	Restated  string   // RST-7: rule and original status of the last restatement
+	Notes     []string // what became of fields on the way to another dialect (TR-9)
 
 	Tell []Header // further X-Weir-* headers of a failure
 
@@ -33,8 +35,8 @@ type Trail struct {
 	room    [1]Attempt // for Attempts: most calls need one
 }
 
-// Usage are the tokens that the answer stated; negative: not stated.
-type Usage struct{ Input, Output int64 }
+// Usage are the tokens that the answer stated; negative: not stated (TR-5).
+type Usage = neutral.Usage
 
 // Attempt is one dispatch of one target on one connection.
 type Attempt struct {
@@ -75,4 +77,13 @@ func (t *Trail) Last() *Attempt {
 		return nil
 	}
 	return &t.Attempts[len(t.Attempts)-1]
+}
+
+// maxNotes bounds what is told of one call.
+const maxNotes = 32
+
+func (t *Trail) note(text string) {
+	if len(t.Notes) < maxNotes {
+		t.Notes = append(t.Notes, shorten(text, 200))
+	}
 }

@@ -1,45 +1,46 @@
 package dispatch
 
 import (
-	"bytes"
-	"strings"
-
 	"github.com/tidwall/gjson"
+
+	"github.com/weirgate/weir/host/translate"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
-// readUsage notes the tokens that a plain answer states at the plan's paths. Of a long answer only its last part is looked at
-// by the stream reader; here it must be whole.
+// spoken is the dialect of this attempt's upstream.
+func (a *attempt) spoken() wire.Dialect {
+	if a.prep.Dialect == "" {
+		return a.r.c.Dialect
+	}
+	return a.prep.Dialect
+}
+
+// readUsage notes the tokens that a plain answer states. Only a whole one is looked at.
 func (a *attempt) readUsage(b []byte, whole bool) {
-	if !whole || a.prep.Usage == nil || !bytes.Contains(b, []byte(`"usage`)) {
-		return
+	if whole {
+		a.noteUsage(b)
 	}
-	a.noteUsage(b)
 }
 
+// noteUsage notes what a document or an event states: in the words of the dialect, or else at the places that the plan names. What
+// is not stated stays as it is; the last value wins (TR-6).
 func (a *attempt) noteUsage(b []byte) {
-	u := a.prep.Usage
-	in, out := stated(b, u.InputTokens), stated(b, u.OutputTokens)
-	if in >= 0 {
-		a.r.t.Usage.Input = in
-	}
-	if out >= 0 {
-		a.r.t.Usage.Output = out
-	}
-}
-
-// stated is the number at path. Answers state their usage behind the text, so it is looked for from the end first: a walk
-// through a long answer costs more than all gates.
-func stated(b []byte, path string) int64 {
-	if head, rest, ok := strings.Cut(path, "."); ok {
-		if i := bytes.LastIndex(b, []byte(`"`+head+`"`)); i >= 0 {
-			if v := member(b[i:], []byte(head+`"`)); len(v) > 0 && v[0] == '{' {
-				if n := number(v, rest); n >= 0 {
-					return n
-				}
-			}
+	t, d := &a.r.t.Usage, a.spoken()
+	if v := usageIn(d, b); v != nil {
+		if u, ok := translate.Usage(d, v); ok && u.Stated() {
+			t.Merge(u)
+			return
 		}
 	}
-	return number(b, path)
+	if a.prep.Usage == nil {
+		return
+	}
+	if n := number(b, a.prep.Usage.InputTokens); n >= 0 {
+		t.Input = n
+	}
+	if n := number(b, a.prep.Usage.OutputTokens); n >= 0 {
+		t.Output = n
+	}
 }
 
 func number(b []byte, path string) int64 {

@@ -26,3 +26,19 @@ func Codec(d wire.Dialect) (neutral.Codec, bool) {
 		return neutral.Codec{}, false
 	}
 }
+
+// Usage reads the usage object of a dialect, at the beginning of data; false: the dialect is not known.
+func Usage(d wire.Dialect, data []byte) (neutral.Usage, bool) {
+	switch d {
+	case wire.OpenAIChat:
+		return chat.Usage(data), true
+	case wire.AnthropicMessages:
+		return messages.Usage(data), true
+	case wire.OpenAIResponses:
+		return responses.Usage(data), true
+	case wire.GeminiGenerate:
+		return gemini.Usage(data), true
+	default:
+		return neutral.NoUsage(), false
+	}
+}

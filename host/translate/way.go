@@ -66,9 +66,36 @@ func (w *Way) Answer(dst, body []byte) ([]byte, *neutral.Answer, error) {
 	return w.client.WriteAnswer(dst, &bent, w.told), &bent, nil
 }
 
+// Told appends the upstream's whole answer as a stream of the client's dialect (INF-27).
+func (w *Way) Told(dst, body []byte) ([]byte, error) {
+	a, err := w.upstream.ReadAnswer(body)
+	if err != nil {
+		return dst, err
+	}
+	out, b := w.client.NewWriter(w.told), w.back()
+	neutral.Play(a, func(e *neutral.Event) {
+		b.take(e, func(e *neutral.Event) { dst = out.Write(dst, e) })
+	})
+	return dst, nil
+}
+
 // Stream begins the translation of a streamed answer.
 func (w *Way) Stream() *Stream {
-	s := &Stream{way: w, reader: w.upstream.NewReader(), writer: w.client.NewWriter(w.told), back: w.back()}
+	s := w.read()
+	s.writer = w.client.NewWriter(w.told)
+	return s
+}
+
+// Collect begins the reading of a streamed answer for a client that wants one document (INF-27): its events become nothing, and
+// Document tells the whole.
+func (w *Way) Collect() *Stream {
+	s := w.read()
+	s.into = &neutral.Collector{}
+	return s
+}
+
+func (w *Way) read() *Stream {
+	s := &Stream{way: w, reader: w.upstream.NewReader(), back: w.back()}
 	s.usage = neutral.NoUsage()
 	s.emit = func(e *neutral.Event) { s.back.take(e, s.write) }
 	return s
@@ -78,7 +105,8 @@ func (w *Way) Stream() *Stream {
 type Stream struct {
 	way      *Way
 	reader   neutral.StreamReader
-	writer   neutral.StreamWriter
+	writer   neutral.StreamWriter // nil: it is collected
+	into     *neutral.Collector
 	back     *back
 	emit     func(*neutral.Event)
 	dst      []byte
@@ -132,7 +160,17 @@ func (s *Stream) write(e *neutral.Event) {
 		}
 	default:
 	}
+	if s.into != nil {
+		s.into.Take(e)
+		return
+	}
 	s.dst = s.writer.Write(s.dst, e)
+}
+
+// Document appends the collected answer in the client's dialect.
+func (s *Stream) Document(dst []byte) []byte {
+	a := s.into.Answer()
+	return s.way.client.WriteAnswer(dst, &a, s.way.told)
 }
 
 // Finished says whether the answer has ended properly, and why.

@@ -105,3 +105,6 @@ func writePart(w *jsonw.Writer, p *neutral.Part) {
 	}
 	w.Close()
 }
+
+// Usage reads a usage object; what stands behind it is not looked at.
+func Usage(object []byte) neutral.Usage { return readUsage(gjson.ParseBytes(object)) }

@@ -106,3 +106,6 @@ func stated(u neutral.Usage, prompt, said int64) neutral.Usage {
 	}
 	return u
 }
+
+// Usage reads a usage object; what stands behind it is not looked at.
+func Usage(object []byte) neutral.Usage { return readUsage(gjson.ParseBytes(object)) }

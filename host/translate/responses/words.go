@@ -174,3 +174,6 @@ func idOf(t *neutral.Told, p *neutral.Part, index int) string {
 	}
 	return prefix + strings.TrimPrefix(t.ID, "resp_") + "_" + itoa(index)
 }
+
+// Usage reads a usage object; what stands behind it is not looked at.
+func Usage(object []byte) neutral.Usage { return readUsage(gjson.ParseBytes(object)) }
