@@ -285,7 +285,7 @@ func TestResilienceSettings(t *testing.T) {
 		r.call("GET", "/api/resilience", "").is(200).has("modelLockout.enabled", true)
 		r.call("GET", "/api/settings", "").is(200).has("errorRecord.retentionDays", 14, "autoDisableBannedAccounts", false)
 	})
-	t.Run("OV-20 OV-25 OV-21 OV-23 explain names the source of each value", func(t *testing.T) {
+	t.Run("OV-20 OV-25 OV-21 explain names the source of each value", func(t *testing.T) {
 		r := newRig(t, file(catalog.Input{Settings: settings.Stored{"providerBreaker.apikey.failureThreshold": []byte("9")}}), func(r *rig) {
 			r.env["PROVIDER_COOLDOWN_ENABLED"], r.env["WEIR_CIRCUIT_BREAKER_OAUTH_THRESHOLD"] = "true", "6"
 		})
@@ -297,4 +297,18 @@ func TestResilienceSettings(t *testing.T) {
 			"providerBreaker.local.failureThreshold.source", "default", "providerCooldown.profiles.oauth.providerCooldownMs.value", 300000)
 		r.call("PATCH", "/api/resilience", `{"providerBreaker":{"apikey":{"failureThreshold":3}}}`).refused(409, "managed_by_file")
 	})
+}
+
+// COOL-62, COOL-65: a ban signal that would hit ordinary errors is refused unless the body insists.
+func TestBroadBanSignals(t *testing.T) {
+	r := newRig(t)
+	for _, bad := range []string{"banned", "Quota limit", "error 429", " denied: timeout "} {
+		r.call("PATCH", "/api/settings", `{"customBannedSignals":["the drawbridge is up","`+bad+`"]}`).refused(400, "ban_signal_too_broad").
+			has("error.details.0.field", "customBannedSignals[1]")
+	}
+	r.call("PATCH", "/api/settings", `{"customBannedSignals":["banned"],"force":"yes"}`).refused(400, "bad_request")
+	r.call("PATCH", "/api/settings", `{"customBannedSignals":["banned"],"force":true}`).is(200).has("customBannedSignals.0", "banned")
+	r.call("PATCH", "/api/settings", `{"customBannedSignals":["account denied"]}`).is(200).has("customBannedSignals.0", "account denied", "force", nil)
+	r.call("PATCH", "/api/settings", `{"customBannedSignals":[`+strings.TrimSuffix(strings.Repeat(`"a signal of its own",`, 201), ",")+`]}`).refused(400, "bad_request")
+	r.call("PATCH", "/api/settings", `{"customBannedSignals":["a signal"],"forced":true}`).refused(400, "bad_request")
 }

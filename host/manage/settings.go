@@ -47,6 +47,11 @@ func (s *Server) patchSettings(c *call, which settings.Doc) error {
 	if err != nil {
 		return err
 	}
+	if which == settings.General {
+		if n, err = guardSignals(n); err != nil {
+			return err
+		}
+	}
 	stored, err := s.stored(c)
 	if err != nil {
 		return err

@@ -99,11 +99,17 @@ func (r *Row) parseInt(n *document.Node, path string) (any, []document.Fault) {
 	return i, nil
 }
 
+// maxTexts bounds a list of texts (COOL-62).
+const maxTexts = 200
+
 func (r *Row) parseList(n *document.Node, path string) (any, []document.Fault) {
 	list := []string{}
 	faults := n.DecodeAt(path, &list)
 	if faults != nil {
 		return nil, faults
+	}
+	if len(list) > maxTexts {
+		return nil, r.fault(n, path, fmt.Sprintf("must have at most %d entries", maxTexts))
 	}
 	for i, s := range list {
 		list[i] = strings.TrimSpace(s)
