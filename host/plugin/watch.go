@@ -41,9 +41,10 @@ type watchState struct {
 
 // look is one file as it was seen.
 type look struct {
-	info  os.FileInfo
-	since time.Time // it has been seen like this
-	tried bool      // like this it was loaded, or refused
+	info      os.FileInfo
+	signature os.FileInfo // of the file beside it, nil: there is none
+	since     time.Time   // it has been seen like this
+	tried     bool        // like this it was loaded, or refused
 }
 
 func (w *watchState) init() {
@@ -152,11 +153,7 @@ func (r *Runtime) signatureOf(name string) []byte {
 func (r *Runtime) touched(name string) {
 	name, signature := strings.CutSuffix(name, signatureEnding)
 	if signature {
-		r.mu.Lock()
-		if s := r.slots[slotKey(OriginFolder, name, 0)]; s != nil {
-			s.digest = ""
-		}
-		r.mu.Unlock()
+		r.forgetDigest(name)
 	}
 	r.watch.turn <- struct{}{}
 	if l := r.watch.looks[name]; l != nil {
@@ -165,13 +162,22 @@ func (r *Runtime) touched(name string) {
 	<-r.watch.turn
 }
 
+// forgetDigest has a file loaded again though its bytes are the same.
+func (r *Runtime) forgetDigest(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.slots[slotKey(OriginFolder, name, 0)]; s != nil {
+		s.digest = ""
+	}
+}
+
 // scan looks at the folder once: removes what is gone and loads what is new and still. It reports whether a look is needed
 // soon. With wait it loads in turn; without, modules that must be compiled load beside, so that they delay no pack.
 func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 	r.watch.turn <- struct{}{}
 	defer func() { <-r.watch.turn }()
 	now := time.Now() //nolint:forbidigo // how long a file is still is measured at the edge
-	files := r.files()
+	files, signatures := r.files()
 	r.removeMissing(files)
 	moved := false
 	for _, name := range sortedPacksFirst(files) {
@@ -185,8 +191,12 @@ func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 			if l == nil && wait { // at the start a file that is older was not written just now
 				since = info.ModTime()
 			}
-			l = &look{info: info, since: since}
+			l = &look{info: info, signature: signatures[name], since: since}
 			r.watch.looks[name] = l
+		}
+		if !sameLook(l.signature, signatures[name]) {
+			l.signature, l.since, l.tried = signatures[name], now, false
+			r.forgetDigest(name)
 		}
 		if l.tried && !r.wanted(name) {
 			continue
@@ -213,9 +223,9 @@ func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 	return soon
 }
 
-// files are the plugin files of the folder, through links.
-func (r *Runtime) files() map[string]os.FileInfo {
-	files := map[string]os.FileInfo{}
+// files are the plugin files of the folder, through links, and their signatures by the same names.
+func (r *Runtime) files() (files, signatures map[string]os.FileInfo) {
+	files, signatures = map[string]os.FileInfo{}, map[string]os.FileInfo{}
 	entries, err := os.ReadDir(r.o.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.o.Log.Warn("reading the plugin folder", "folder", r.o.Dir, "error", err)
@@ -225,18 +235,25 @@ func (r *Runtime) files() map[string]os.FileInfo {
 			r.o.Log.Warn("the plugin folder has more files than are read; take some out", "folder", r.o.Dir, "most", maxFiles)
 			break
 		}
-		name := e.Name()
+		name, signature := strings.CutSuffix(e.Name(), signatureEnding)
 		if strings.HasPrefix(name, ".") || !isYAML(name) && !strings.HasSuffix(name, ".wasm") {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(r.o.Dir, name)); err == nil && info.Mode().IsRegular() {
-			files[name] = info
+		into := files
+		if signature {
+			into = signatures
+		}
+		if info, err := os.Stat(filepath.Join(r.o.Dir, e.Name())); err == nil && info.Mode().IsRegular() {
+			into[name] = info
 		}
 	}
-	return files
+	return files, signatures
 }
 
 func sameLook(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
 	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
 }
 
