@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgate/weir/host/resilience"
@@ -102,13 +103,17 @@ func (g *Gate) retire(at resilience.Moment, id string) bool {
 		return false
 	}
 	c.gone = true
-	g.raiseFloor(s.Revision)
+	raise(&g.floor, s.Revision)
+	if s.Generation > 0 { // it was open once: what began before that is late for the next one, too
+		raise(&g.life, s.Generation+1)
+	}
 	return true
 }
 
-func (g *Gate) raiseFloor(revision uint64) {
-	for old := g.floor.Load(); old < revision && !g.floor.CompareAndSwap(old, revision); {
-		old = g.floor.Load()
+// raise makes v at least n.
+func raise(v *atomic.Uint64, n uint64) {
+	for old := v.Load(); old < n && !v.CompareAndSwap(old, n); {
+		old = v.Load()
 	}
 }
 
@@ -121,7 +126,7 @@ func (g *Gate) change(at resilience.Moment, provider string, next func(State) St
 		return nil
 	}
 	defer c.mu.Unlock()
-	before := State{Revision: g.floor.Load()}
+	before := State{Revision: g.floor.Load(), Generation: g.life.Load()}
 	if s := c.state.Load(); s != nil {
 		before = *s
 	}
@@ -201,7 +206,7 @@ func (g *Gate) Apply(e store.Event) error {
 func (g *Gate) put(provider string, s State) {
 	c := g.hold(resilience.Moment{Now: g.clock()}, provider)
 	if c == nil {
-		g.raiseFloor(s.Revision)
+		raise(&g.floor, s.Revision)
 		return
 	}
 	defer c.mu.Unlock()
@@ -209,10 +214,10 @@ func (g *Gate) put(provider string, s State) {
 	if present != nil && present.Revision >= s.Revision {
 		return
 	}
+	s.Generation = g.life.Load() + 1
 	if present != nil {
-		s.Generation = present.Generation
+		s.Generation = present.Generation + 1
 	}
-	s.Generation++
 	c.probe = 0
 	c.state.Store(&s)
 }

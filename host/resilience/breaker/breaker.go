@@ -28,6 +28,7 @@ type Gate struct {
 	repeats Repeats
 	room    sync.Mutex    // held while breakers are added or dropped
 	floor   atomic.Uint64 // no breaker that was dropped had a higher revision
+	life    atomic.Uint64 // the generation of a breaker that is made now: above all of those that were dropped
 }
 
 // cell is one breaker. The state behind the pointer is never written into.
@@ -61,12 +62,12 @@ func (g *Gate) Name() string { return Name }
 func (g *Gate) Admit(at resilience.Moment, t catalog.Target) (resilience.Permit, *resilience.Refusal) {
 	c := g.cells.Get(t.Provider.ID)
 	if c == nil {
-		return resilience.Permit{}, nil
+		return resilience.Permit{Generation: g.life.Load()}, nil
 	}
 	s := c.state.Load()
 	switch {
 	case s == nil:
-		return resilience.Permit{}, nil
+		return resilience.Permit{Generation: g.life.Load()}, nil
 	case s.Phase != Open:
 		return resilience.Permit{Generation: s.Generation}, nil
 	}

@@ -43,7 +43,9 @@ func failed() resilience.Outcome {
 // fail lets n connections of a provider fail at once.
 func fail(g *breaker.Gate, at resilience.Moment, provider string, n int) (out []store.Event) {
 	for i := range n {
-		out = append(out, g.Settle(at, target(provider, fmt.Sprint(provider, i)), resilience.Permit{}, failed())...)
+		tt := target(provider, fmt.Sprint(provider, i))
+		p, _ := g.Admit(at, tt)
+		out = append(out, g.Settle(at, tt, p, failed())...)
 	}
 	return out
 }
@@ -226,6 +228,23 @@ func TestRevisionsSurviveDropping(t *testing.T) {
 	}
 	if diff := cmp.Diff(g.Status(at(time.Hour), "p"), again.Status(at(time.Hour), "p")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// BRK-31: an answer from before a breaker opened is late also when that breaker closed, rested and was dropped since.
+func TestLateForTheNextBreaker(t *testing.T) {
+	g := breaker.New(clock)
+	tt := target("p", "slow")
+	before, _ := g.Admit(at(0), tt)
+	fail(g, at(0), "p", 12)
+	g.Reset(at(time.Second), "p")
+	g.Pending(at(time.Hour))
+	during, _ := g.Admit(at(time.Hour), tt)
+	if es := g.Settle(at(time.Hour), tt, before, failed()); es != nil {
+		t.Errorf("the late answer counted: %+v", g.Status(at(time.Hour), "p"))
+	}
+	if es := g.Settle(at(time.Hour), tt, during, failed()); es == nil {
+		t.Error("the new one did not count")
 	}
 }
 
