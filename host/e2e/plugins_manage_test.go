@@ -87,7 +87,7 @@ func TestPluginLife(t *testing.T) {
 
 	// PLG-4: shadow sees the difference and decides nothing
 	t.Log("PLG-4 shadow")
-	g.does(0, []string{"ok           describe", "runs in shadow"}, "plugin", "add", v1, "--mode", "shadow")
+	g.does(0, []string{"ok           examples", "runs in shadow"}, "plugin", "add", v1, "--mode", "shadow")
 	if got := g.verdict("odd/m", "odd-1"); got != before {
 		t.Errorf("PLG-4: with a shadow it is judged by %s", got)
 	}
@@ -127,7 +127,7 @@ func TestPluginLife(t *testing.T) {
 	// PLG-2, PLG-15: what does not pass changes nothing, and says where
 	t.Log("PLG-2 a faulty version")
 	bad := g.put("bad.yaml", strings.Replace(pack(3), "[403]", "[seventy]", 1))
-	g.does(1, []string{"fault", "validate", "bad.yaml:7:", "rule_invalid", "goes on as before"}, "plugin", "add", bad)
+	g.does(1, []string{"fault", "validate", "bad.yaml:8:5", "rule_invalid", "goes on as before"}, "plugin", "add", bad)
 	g.judgedBy("odd-rules/says-v1")
 	failing := g.put("failing.yaml", strings.Replace(pack(3), "expect: {reason: overloaded", "expect: {reason: timeout", 1))
 	g.does(1, []string{"examples"}, "plugin", "add", failing)
@@ -205,7 +205,7 @@ func TestGrantsOfAPlugin(t *testing.T) {
 	g.does(2, []string{"does not ask for", "it asks for terminate"}, "plugin", "add", file, "--grant", "kv")
 	status := func() any {
 		g.verdict("odd/m", "odd-1")
-		return g.admin("GET", "/api/providers/odd-1", "").field("connection", "health", "status")
+		return g.admin("GET", "/api/providers/odd-1", "").field("connection", "health", "testStatus")
 	}
 	g.does(0, []string{"is active"}, "plugin", "add", file, "--grant", "none")
 	if s := status(); s == "banned" {
@@ -230,30 +230,37 @@ func TestGrantsOfAPlugin(t *testing.T) {
 // PLG-11: in locked mode only what was added is loaded, and a file that changed is refused.
 func TestLockedPlugins(t *testing.T) {
 	t.Parallel()
-	s := setup{config: oddConfig(oddUpstream(t), "trust: locked"), packs: map[string]string{"odd.yaml": pack(1)}}
+	s := setup{config: oddConfig(oddUpstream(t), "trust: locked"), packs: map[string]string{"odd-rules.yaml": pack(1)}}
 	g := serve(t, s)
-	if _, fault := g.plugin("odd.yaml"); !strings.Contains(fault, "not_locked") || !strings.Contains(fault, "weir plugin add") {
+	if _, fault := g.plugin("odd-rules.yaml"); !strings.Contains(fault, "not_locked") || !strings.Contains(fault, "weir plugin add") {
 		t.Errorf("PLG-11: a file that nobody added: %q", fault)
 	}
-	file := filepath.Join(g.plugins, "odd.yaml")
+	file := filepath.Join(g.plugins, "odd-rules.yaml")
 	g.does(0, []string{"odd-rules 1.0.1 is active"}, "plugin", "add", file)
 	g.judgedBy("odd-rules/says-v1")
-	lock := read(t, filepath.Join(g.data, "plugins.lock.json"))
-	for _, field := range []string{`"name": "odd-rules"`, `"sha256"`, `"granted"`, `"source"`} {
-		if !strings.Contains(strings.ReplaceAll(lock, `":"`, `": "`), field) {
+	lock := strings.ReplaceAll(read(t, filepath.Join(g.data, "plugins.lock.json")), `": `, `":`)
+	for _, field := range []string{`"name":"odd-rules"`, `"version":"1.0.1"`, `"sha256":"`, `"size":`, `"granted":`, `"source":"`, `"signed_by":`} {
+		if !strings.Contains(lock, field) {
 			t.Errorf("ABI-11: the lock file has no %s: %s", field, lock)
 		}
 	}
+	refused := func() bool {
+		_, fault := g.plugin("odd-rules")
+		return strings.Contains(fault, "digest_differs") && strings.Contains(fault, "weir plugin add")
+	}
 	write(t, file, pack(2))
-	g.eventually(5*time.Second, "PLG-11: the changed file is refused", func() bool {
-		list := g.admin("GET", "/api/plugins?limit=1000", "").body
-		return strings.Contains(list, "digest_differs") || strings.Contains(list, "the file changed")
-	})
+	g.eventually(5*time.Second, "PLG-11: the changed file is refused, with the mend", refused)
 	g.judgedBy("odd-rules/says-v1")
-	g = g.again(setup{config: s.config, packs: map[string]string{"odd.yaml": pack(2)}})
-	g.judgedBy("odd-rules/says-v1")
-	if a := g.admin(http.MethodGet, "/api/plugins/odd-rules", ""); !strings.Contains(a.body, "1.0.1") {
-		t.Errorf("PLG-11: after a restart: %s", a.body)
+	if s := g.weir("plugin", "list"); !strings.Contains(s.out, "digest_differs") {
+		t.Errorf("PLG-2: weir plugin list says %s", s.out)
+	}
+	g.does(0, []string{"odd-rules 1.0.2 is active"}, "plugin", "add", file)
+	g.judgedBy("odd-rules/says-v2")
+
+	// what changed while the gateway was away is refused as well
+	g = g.again(setup{config: s.config, packs: map[string]string{"odd-rules.yaml": pack(3)}})
+	if v := g.verdict("odd/m", "odd-1"); v == "odd-rules/says-v3" {
+		t.Error("PLG-11: a file that changed while nobody looked is in force")
 	}
 }
 

@@ -30,3 +30,6 @@ func TestBadKeys(t *testing.T) {
 // OBJ-22, OBJ-23, OV-5, BRK-40, LOCK-30, OBJ-25: breaker, lockout, cooldown and terminal state survive a restart, with their
 // remaining times and their evidence.
 func TestRestartKeepsTheRest(t *testing.T) { scenarios(t, "restart") }
+
+// BRK-29, API-73, BRK-23, OV-26: a passed test ends a degraded breaker, a change of its hints resets it, at once.
+func TestDegradedBreaker(t *testing.T) { scenarios(t, "degraded") }

@@ -312,3 +312,20 @@ func TestBroadBanSignals(t *testing.T) {
 	r.call("PATCH", "/api/settings", `{"customBannedSignals":[`+strings.TrimSuffix(strings.Repeat(`"a signal of its own",`, 201), ",")+`]}`).refused(400, "bad_request")
 	r.call("PATCH", "/api/settings", `{"customBannedSignals":["a signal"],"forced":true}`).refused(400, "bad_request")
 }
+
+// OV-24, OV-25, COOL-20: the connection's own delay stands before the stored one, and that before the variable.
+func TestConnectionExplainsItsDelay(t *testing.T) {
+	r := newRig(t, func(r *rig) { r.env["OMNIROUTE_ROTATION_RATE_LIMIT_RESET_SECONDS"] = "45" })
+	r.call("POST", "/api/providers", `{"id":"a","provider":"openai","apiKey":"sk-0123456789"}`).is(201)
+	is := func(seconds any, source string) {
+		t.Helper()
+		r.call("GET", "/api/providers/a?explain=true", "").is(200).has("explain.rateLimitCooldownSeconds.value", seconds, "explain.rateLimitCooldownSeconds.source", source)
+	}
+	is(45, "env")
+	r.call("PATCH", "/api/resilience", `{"providerQuotaOverrides":{"openai":{"rateLimitCooldownSeconds":900}}}`).is(200)
+	is(900, "stored")
+	r.call("PATCH", "/api/providers/a", `{"providerSpecificData":{"rotationOverrides":{"rateLimitResetSeconds":20}}}`).is(200)
+	is(20, "connection")
+	r.call("PATCH", "/api/providers/a", `{"providerSpecificData":null}`).is(200)
+	is(900, "stored")
+}

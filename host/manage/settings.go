@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/document"
@@ -105,7 +106,24 @@ func explainConnection(c *call, one *catalog.Connection, shown Connection) (any,
 		}
 		own[name] = value{v, source}
 	}
+	delay, source := rateLimitDelay(c.catalog, one)
+	own["rateLimitCooldownSeconds"] = value{delay, string(source)}
 	return explainedConnection{shown, json.RawMessage(n.JSON()), own}, nil
+}
+
+// rateLimitDelay is how long a connection rests after a rate limit that names no time, in seconds, and who said so; null: the
+// ladder decides (COOL-20, OV-24).
+func rateLimitDelay(s *catalog.Snapshot, c *catalog.Connection) (seconds any, from settings.Source) {
+	v := s.Settings
+	switch override := v.ProviderQuotaOverrides[c.Provider].RateLimitCooldown; {
+	case c.RateLimitReset > 0:
+		return int64(c.RateLimitReset / time.Second), "connection"
+	case override > 0:
+		return int64(override / time.Second), s.SettingSources["providerQuotaOverrides"]
+	case v.RotationRateLimitReset > 0:
+		return int64(v.RotationRateLimitReset / time.Second), settings.FromEnv
+	}
+	return nil, settings.FromDefault
 }
 
 type explainedConnection struct {
