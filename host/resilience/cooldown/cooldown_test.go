@@ -24,7 +24,7 @@ func gates(b *account.Book) []resilience.Gate {
 // status or a refusal is another. What the files assert:
 //
 //   - cap.txt: COOL-12; categories.txt and length.txt: COOL-2, COOL-10, COOL-11
-//   - delay.txt: COOL-20, COOL-21, COOL-23; probe.txt and probe-off.txt: COOL-24, SCN-1; stall.txt: COOL-32, COOL-33
+//   - delay.txt: COOL-20, COOL-21, COOL-23; probe.txt, probe-off.txt and scn-1.txt: COOL-24, SCN-1; stall.txt: COOL-32, COOL-33
 //   - hints.txt: COOL-13, COOL-14, CLS-10 (a usable hint, else the scaled backoff)
 //   - rejected.txt: COOL-41, COOL-42, COOL-43, COOL-46; scopes.txt: CLS-1 and CLS-15 (what the host derives from a verdict),
 //     COOL-45 (request-scoped: nothing changes), RUL-3, RUL-8
