@@ -1,6 +1,9 @@
 package resilience_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +12,6 @@ import (
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
 	"github.com/weirgate/weir/host/resilience/breaker"
-	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/window"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
@@ -20,11 +22,11 @@ type view struct {
 	records  map[string]account.State
 	breakers map[string]breaker.Status
 	windows  map[string]window.Entry
-	locks    map[string]lockout.Lock
+	locks    map[string][]string // by connection, scope and model; a model has several keys of one scope
 }
 
 func (h *history) view() view {
-	v := view{records: h.states(), breakers: map[string]breaker.Status{}, windows: map[string]window.Entry{}, locks: map[string]lockout.Lock{}}
+	v := view{records: h.states(), breakers: map[string]breaker.Status{}, windows: map[string]window.Entry{}, locks: map[string][]string{}}
 	at := h.moment()
 	for _, s := range h.breakers.All(at) {
 		s.RetryAfterMs = 0 // who probes is not part of it
@@ -34,7 +36,12 @@ func (h *history) view() view {
 		v.windows[e.Provider+":"+e.ConnectionID] = e
 	}
 	for _, l := range h.lockouts.List(at.Now) {
-		v.locks[l.Connection+"/"+l.Scope+"/"+l.Model] = l
+		id, cause := l.Connection+"/"+l.Scope+"/"+l.Model, *l.Cause
+		l.Cause = nil
+		v.locks[id] = append(v.locks[id], fmt.Sprintf("%+v %+v", l, cause))
+	}
+	for _, same := range v.locks {
+		slices.Sort(same)
 	}
 	return v
 }
@@ -93,11 +100,7 @@ func (h *history) scope(tk ticket, o resilience.Outcome, before, after view) {
 		}
 	}
 	unchanged(h.t, "lockout", o, before.locks, after.locks, func(id string) bool {
-		l, ok := after.locks[id]
-		if !ok {
-			l = before.locks[id]
-		}
-		return scope != wire.ScopeRequest && l.Connection == connection && l.Model == model
+		return scope != wire.ScopeRequest && strings.HasPrefix(id, connection+"/") && strings.HasSuffix(id, "/"+model)
 	})
 }
 
