@@ -123,7 +123,11 @@ func Prepare(plan *wire.Plan, q Query) (*Prepared, error) {
 	for _, h := range plan.Response.StripHeaders {
 		p.StripHeaders = append(p.StripHeaders, textproto.CanonicalMIMEHeaderKey(h))
 	}
-	if p.Editor, err = editor(plan.Body, q.Upstream); err != nil {
+	model := q.Upstream
+	if plan.Dialect == wire.GeminiGenerate { // there it stands in the address alone
+		model = ""
+	}
+	if p.Editor, err = editor(plan.Body, model); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlanInvalid, err)
 	}
 	if p.Respond {
@@ -150,6 +154,9 @@ func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // editor puts the upstream's name of the model first; a plan's own edits come after it and may change it again.
 func editor(edits []wire.Edit, model string) (*body.Editor, error) {
+	if model == "" {
+		return body.Compile(edits)
+	}
 	first, err := body.Compile([]wire.Edit{{Op: "set", Path: "model", Value: quote(model)}})
 	if err != nil {
 		return nil, err
