@@ -30,6 +30,14 @@ type Reply struct {
 	Restated   string // rule id of the restatement, empty: none
 	Facts      Facts
 	Hint       Hint
+	Operator   Operator // asked between the phases of the plugins; nil: nobody
+}
+
+// Operator is what an operator says about failed answers: a rule after the phase guard and before all plugins of the phase
+// normal, a default after these and before the phase late (CLS-7).
+type Operator interface {
+	Rule(r *Reply) (wire.Verdict, bool)
+	Default(r *Reply) (wire.Verdict, bool)
 }
 
 // Facts is the structured error that was found in a body.

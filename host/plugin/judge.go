@@ -201,6 +201,11 @@ func (j *Judge) Classify(ctx context.Context, r *rules.Reply) (wire.Verdict, boo
 	if v, ok := table(rules.Guard, 0, n); ok {
 		return v, true
 	}
+	if r.Operator != nil {
+		if v, ok := r.Operator.Rule(r); ok { // RUL-11
+			return v, true
+		}
+	}
 	from := 0
 	for i, member := range c.members {
 		if !member.manifest.Hook("classify") {
@@ -216,6 +221,11 @@ func (j *Judge) Classify(ctx context.Context, r *rules.Reply) (wire.Verdict, boo
 	}
 	if v, ok := table(rules.Normal, from, n); ok {
 		return v, true
+	}
+	if r.Operator != nil {
+		if v, ok := r.Operator.Default(r); ok { // CLS-6
+			return v, true
+		}
 	}
 	return table(rules.Late, 0, n)
 }
