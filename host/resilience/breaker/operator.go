@@ -96,7 +96,9 @@ func (c *cell) show(at resilience.Moment, id string, stored State) Status {
 		out.RetryAfterMs = c.until - now
 	}
 	for _, h := range s.History {
-		out.TransitionHistory = append(out.TransitionHistory, TransitionShown{From: h.From, To: h.To, At: *shownTime(max(h.At, 1)), Count: h.Count, Reason: h.Reason})
+		out.TransitionHistory = append(out.TransitionHistory, TransitionShown{
+			From: h.From, To: h.To, At: *shownTime(max(h.At, 1)), Count: h.Count, Reason: h.Reason,
+		})
 	}
 	return out
 }
