@@ -180,10 +180,15 @@ func (a *attempt) looksFailed(b []byte) (bool, int) {
 	if b[0] == '<' {
 		return true, http.StatusBadGateway
 	}
-	if b[0] != '{' || !(bytes.Contains(b, []byte(`"error"`)) || bytes.Contains(b, []byte(`"base_resp"`))) {
+	if b[0] != '{' {
 		return false, 0
 	}
-	return failedDocument(b)
+	if bytes.Contains(b, []byte(`"error"`)) || bytes.Contains(b, []byte(`"base_resp"`)) {
+		if failed, status := failedDocument(b); failed {
+			return true, status
+		}
+	}
+	return otherFailure(b)
 }
 
 // failedDocument reads a document that mentions an error.
