@@ -62,7 +62,7 @@ func setChecks(t *testing.T, n int) {
 	}
 	if before := f.Value.String(); before == f.DefValue {
 		if raceDetector || testing.Short() {
-			n /= 5 // make test plays them all without the detector
+			n /= 10 // make test plays them all without the detector
 		}
 		if err := f.Value.Set(fmt.Sprint(n)); err != nil {
 			t.Fatal(err)
