@@ -113,6 +113,7 @@ providers:
 connections:
   - {id: limited, provider: one, api_key: key-limited}
   - {id: banned, provider: two, api_key: key-banned}
+resilience: {waitForCooldown: {enabled: false}}
 `, u.url)})
 	for _, stream := range []bool{false, true} {
 		g.chat("one/m", stream)
@@ -159,7 +160,7 @@ func TestPermanentFailuresReachTheGoodKey(t *testing.T) {
 			u.answers("key-"+b.id, fails(b.status, b.body))
 			config += fmt.Sprintf("  - {id: %[1]s, provider: groq, api_key: key-%[1]s, priority: %[2]d}\n", b.id, i+1)
 		}
-		g := serve(t, setup{config: config + "  - {id: good, provider: groq, api_key: key-good, priority: 9}\n"})
+		g := serve(t, setup{config: config + "  - {id: good, provider: groq, api_key: key-good, priority: 9}\nresilience: {waitForCooldown: {enabled: false}}\n"})
 		began := time.Now()
 		a := g.chat("groq/m", stream)
 		if text(a, stream) != goodText || a.header.Get("X-Weir-Attempts") != "7" || a.header.Get("X-Weir-Connection") != "good" {

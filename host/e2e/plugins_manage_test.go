@@ -120,8 +120,8 @@ func TestPluginLife(t *testing.T) {
 	g.judgedBy("odd-rules/says-v1")
 	g = g.again(s)
 	g.judgedBy("odd-rules/says-v1")
-	if !strings.Contains(g.admin("GET", "/api/errors?provider=odd&limit=1000", "").body, `"rule":"says-v2"`) {
-		t.Error("OBJ-19: the record of errors is gone after a restart")
+	if a := g.admin("GET", "/api/errors?provider=odd&limit=1000", ""); !strings.Contains(a.body, `"rule":"says-v2"`) {
+		t.Errorf("OBJ-19: the record of errors is gone after a restart: %d %s", a.status, a.body)
 	}
 
 	// PLG-2, PLG-15: what does not pass changes nothing, and says where

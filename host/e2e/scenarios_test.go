@@ -3,7 +3,7 @@ package e2e_test
 import "testing"
 
 // SCN-1: the later reset is the deadline, probing starts at the ceiling, and one good probe clears the account (COOL-24).
-func TestALongResetIsProbed(t *testing.T) { scenarios(t, "scn-1") }
+func TestALongResetIsProbed(t *testing.T) { scenarios(t, "scn-1", "scn-1-combo") }
 
 // SCN-2: the breaker opens at its threshold, lets exactly one probe through, and closes with it.
 func TestBreakerOpensAndCloses(t *testing.T) { scenarios(t, "scn-2-direct", "scn-2-combo") }
@@ -20,7 +20,9 @@ func TestScopeOfALimit(t *testing.T) {
 func TestTargetsThatCannot(t *testing.T) { scenarios(t, "scn-5") }
 
 // SCN-6: a wait within the budget is waited for, one beyond it is named at once (COOL-70, COOL-72).
-func TestWaitBudget(t *testing.T) { scenarios(t, "scn-6-budget-5", "scn-6-budget-1") }
+func TestWaitBudget(t *testing.T) {
+	scenarios(t, "scn-6-budget-5", "scn-6-budget-1", "scn-6-budget-5-combo", "scn-6-budget-1-combo")
+}
 
 // SCN-7: bad keys are passed over without using the retry budget, and keep their reasons (COOL-73, INF-38).
 func TestBadKeys(t *testing.T) {
