@@ -45,6 +45,7 @@ const (
 	CodeNameDiffers    = "name_differs"
 	CodeNameTaken      = "name_taken"
 	CodeProviderTaken  = "provider_taken"
+	CodeQuarantined    = "quarantined"
 	CodeExample        = "example_failed"
 	CodeNoExamples     = "examples_missing"
 )

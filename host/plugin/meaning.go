@@ -40,8 +40,9 @@ func waiting(v wire.Verdict, r *rules.Reply) wire.Verdict {
 	return v
 }
 
-// opinion is what a chain made of an answer, for a person to read.
-func opinion(r *rules.Reply, v wire.Verdict) Opinion {
+// opinion is what a chain made of an answer, for a person to read. A verdict's message may repeat what the answer said.
+func opinion(r *rules.Reply, v wire.Verdict, redact func(string) string) Opinion {
+	v.Message = redact(v.Message)
 	return Opinion{Status: rules.HostStatus(r), Restated: r.Restated, DecidedBy: v.Evidence(), Verdict: rules.MarshalVerdict(v)}
 }
 

@@ -140,6 +140,10 @@ func (r *Runtime) bring(v *version, place int, keep func() error) (*Fault, error
 	r.mu.Lock()
 	s.name = name
 	f := r.conflict(s, v)
+	if f == nil && s.active != nil && s.active.digest != v.digest && v.quarantined(r.o.Now()) {
+		f = fault(StepActivate, CodeQuarantined, "the version %s of %s is in quarantine, and what is active works; lift it with unquarantine while it is active or a candidate, or wait",
+			v.manifest.Version, name)
+	}
 	r.mu.Unlock()
 	before := r.shelf.Index().Plugins[name]
 	if f == nil {

@@ -256,7 +256,6 @@ func (c comparison) compare(ctx context.Context, h *hearing, v *version, redact 
 		v.tally.failed.Add(1)
 		return
 	}
-	counted, shadow := opinion(&h.after, h.verdict), opinion(&reply, verdict)
 	if sameMeaning(&h.after, &reply, h.verdict, verdict) {
 		v.tally.agreed.Add(1)
 		return
@@ -265,12 +264,12 @@ func (c comparison) compare(ctx context.Context, h *hearing, v *version, redact 
 	if text == "" {
 		text = h.before.Facts.Text
 	}
-	if redact != nil {
-		text = redact(text)
+	if redact == nil {
+		redact = func(s string) string { return s }
 	}
 	v.tally.keep(Difference{
 		At: h.before.Now, Provider: h.before.Provider, Model: h.before.Model, Endpoint: h.before.Endpoint, Status: h.before.Original,
-		Excerpt: cut(text, maxExcerpt), Counted: counted, Shadow: shadow,
+		Excerpt: cut(redact(text), maxExcerpt), Counted: opinion(&h.after, h.verdict, redact), Shadow: opinion(&reply, verdict, redact),
 	})
 }
 

@@ -51,7 +51,7 @@ matches: [{providers: [acme]}]
 rules:
 - {id: same, status: [403], text_contains: [same], then: {reason: overloaded}}
 - {id: quota, status: [403], text_contains: [quota], then: {restate_status: 429}}
-- {id: limited, status: [429], then: {reason: quota_exhausted}}
+- {id: limited, status: [429], then: {reason: quota_exhausted, message: "of sk-secret"}}
 - {id: r, status: [403], then: {reason: overloaded}}
 `), PutOptions{Mode: ModeShadow})
 
@@ -79,8 +79,8 @@ rules:
 		!strings.Contains(string(diff.Shadow.Verdict), `"quota_exhausted"`) || diff.Provider != "acme" || diff.Status != 403 || diff.At.IsZero() {
 		t.Errorf("PLG-4: %+v", diff)
 	}
-	if diff.Excerpt != "quota of [redacted] reached" {
-		t.Errorf("DATA-1: %q", diff.Excerpt)
+	if diff.Excerpt != "quota of [redacted] reached" || !strings.Contains(string(diff.Shadow.Verdict), "of [redacted]") {
+		t.Errorf("DATA-1: %q %s", diff.Excerpt, diff.Shadow.Verdict)
 	}
 	if _, release := call(r, failed("zeta", "m", 403, "x")); release != nil {
 		release() // of a provider that the shadow does not speak for
@@ -128,6 +128,9 @@ func TestShadowThatFails(t *testing.T) { // PLG-4, PLG-5
 	d := only(t, r, "acme")
 	if d.Counters.Calls != 8 || len(d.Counters.Violations) != 0 || d.State != StateActive || d.Candidate.State != StateQuarantined {
 		t.Errorf("PLG-4: the shadow counts against the active version, or its guest was asked twice: %+v, %+v", d.Counters, d.Candidate)
+	}
+	if refused(t, r.Promote(t.Context(), "acme"), 409) != CodeStale || only(t, r, "acme").Version != "1.0.0" {
+		t.Error("PLG-2: a version in quarantine replaced one that works")
 	}
 }
 

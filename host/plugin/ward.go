@@ -83,6 +83,15 @@ func (w *ward) see(now time.Time) (q *Quarantine, degraded bool, last *Violation
 	return q, !w.lost.IsZero() && now.Sub(w.lost) < quarantine.Window, w.last
 }
 
+// quarantined says whether the version's digest is in quarantine now.
+func (v *version) quarantined(now time.Time) bool {
+	if v.ward == nil {
+		return false
+	}
+	q, _, _ := v.ward.see(now)
+	return q != nil
+}
+
 // idle says whether nothing is to be remembered.
 func (w *ward) idle(now time.Time) bool {
 	w.mu.Lock()
