@@ -171,7 +171,11 @@ func (e *event) sentence() string {
 		}
 		fmt.Fprintf(&b, "%s is healthy again", who)
 	case "connection.terminal":
-		fmt.Fprintf(&b, "%s is %s until a person or new credentials help", who, e.word("testStatus"))
+		still := ""
+		if e.number("rechecks")+e.number("expiredRetryCount") > 0 { // a test of it failed (COOL-53, COOL-59)
+			still = "still "
+		}
+		fmt.Fprintf(&b, "%s is %s%s until a person or new credentials help", who, still, e.word("testStatus"))
 		if e.word("recheckAt") != "" {
 			fmt.Fprintf(&b, ", and is tested again at %s", e.when("recheckAt"))
 		}
