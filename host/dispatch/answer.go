@@ -193,7 +193,7 @@ func (x *Exclusion) word() string {
 
 // circuitOpen: the breaker of the provider of a direct request is open (BRK-44).
 func (r *run) circuitOpen(x *Exclusion) dialect.Failure {
-	wait := max(x.Refusal.RetryAt.Sub(r.d.Now()), time.Second)
+	wait := max(r.probing(x.Target.Provider, x.Refusal.RetryAt.Sub(r.d.Now())), time.Second)
 	provider := x.Target.Provider.ID
 	r.t.tell("Provider-Breaker", "open")
 	return dialect.Failure{

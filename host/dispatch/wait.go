@@ -100,11 +100,25 @@ func (r *run) readyIn(rt *catalog.RouteTarget, conn *catalog.Connection) time.Du
 		return 0
 	default:
 		wait = refusal.RetryAt.Sub(at.Now)
+		if refusal.Gate == breakerGate {
+			wait = r.probing(rt.Provider, wait)
+		}
 	}
 	for _, h := range r.hints {
 		if h.connection == conn.ID {
 			wait = max(wait, h.until.Sub(at.Now))
 		}
+	}
+	return wait
+}
+
+// probeTime is when to ask again while a request is testing a half-open breaker: it will most likely tell by then.
+const probeTime = time.Second
+
+// probing shortens the time that a breaker names to probeTime while it is being tested: it names the latest end of the test.
+func (r *run) probing(p *catalog.Provider, wait time.Duration) time.Duration {
+	if wait > probeTime && r.Circuit(p) == route.HalfOpen {
+		return probeTime
 	}
 	return wait
 }

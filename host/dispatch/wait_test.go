@@ -9,6 +9,9 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/breaker"
+	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -356,6 +359,35 @@ func TestNoWaitForARefusedRequest(t *testing.T) {
 		_, trail := l.do(combo("priority", p, q), false)
 		if trail.Failure.Status != 400 || trail.Took != 0 || time.Since(began) != 0 || trail.Last().Verdict.Reason != wire.InvalidRequest {
 			t.Errorf("CMB-18: %+v after %s", trail.Failure, trail.Took)
+		}
+	})
+}
+
+// BRK-44, CMB-45: while one request tests a half-open breaker the others are told to come back soon, and a combo asks again soon; the
+// breaker itself only knows when the test ends at the latest (BRK-32).
+func TestBreakerUnderTest(t *testing.T) {
+	inLab(t, func(t *testing.T, l *lab) {
+		l.waits(90*time.Second, 300*time.Second, 5)
+		l.snap.Settings.AttemptDeadline, l.snap.Settings.ExecutionMaxWait = 10*time.Minute, 10*time.Minute
+		l.snap.Settings.ProviderBreaker.Local = settings.BreakerProfile{FailureThreshold: 1, DegradationThreshold: 1, ResetTimeout: 15 * time.Second}
+		l.d.Circuit = func(p *catalog.Provider, at resilience.Moment) route.Circuit {
+			if l.breakers.Status(at, p.ID).State == breaker.HalfOpen {
+				return route.HalfOpen
+			}
+			return route.Closed
+		}
+		p := l.provider("acme", "a")
+		l.says("a", says(503, "down"), ok().slowly(3*time.Second), ok())
+		l.do(direct(p), false)
+		time.Sleep(20 * time.Second)
+		go l.do(direct(p), false)
+		time.Sleep(500 * time.Millisecond)
+		_, trail := l.do(direct(p), false)
+		if f := trail.Failure; f == nil || f.Code != "provider_circuit_open" || f.RetryAfter != time.Second {
+			t.Errorf("%+v", f)
+		}
+		if c, trail := l.do(combo("priority", p), false); c.status != 200 || trail.Took > 4*time.Second {
+			t.Errorf("%d after %s: %+v", c.status, trail.Took, trail.Failure)
 		}
 	})
 }
