@@ -135,14 +135,14 @@ func TestPluginLife(t *testing.T) {
 	g.judgedBy("odd-rules/says-v1")
 	failing := g.put("failing.yaml", strings.Replace(pack(3), "expect: {reason: overloaded", "expect: {reason: timeout", 1))
 	g.does(1, []string{"examples"}, "plugin", "add", failing)
-	g.does(1, []string{"the candidate cannot be tried"}, "plugin", "replay", failing)
+	g.does(1, []string{"The candidate cannot be tried"}, "plugin", "replay", failing)
 	g.does(1, nil, "plugin", "add", g.put("none.wasm", "\x00asm\x01\x00\x00\x00"))
 	g.judgedBy("odd-rules/says-v1")
 
 	g.does(0, []string{"odd-rules is removed"}, "plugin", "remove", "odd-rules")
 	g.judgedBy(before)
 	g.does(1, []string{"there is no plugin odd-rules"}, "plugin", "remove", "odd-rules")
-	g.does(1, []string{"switched off"}, "plugin", "remove", "openai-rules")
+	g.does(1, []string{"switched off"}, "plugin", "remove", "generic")
 }
 
 // What the record keeps can be read by weir classify, and holds no secret and no address (OBJ-19).
