@@ -145,3 +145,35 @@ func TestUnencodableFactKeepsTheMessage(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// INF-37, CMB-52, CMB-53: diagnostics, hint and times are the same in every dialect: beside the message in chat, responses and
+// messages, and as texts of one ErrorInfo in gemini.
+func TestFactsInEveryDialect(t *testing.T) {
+	type list struct {
+		Excluded []string `json:"excluded"`
+	}
+	f := dialect.Failure{Status: 429, Code: "rate_limit_exceeded", Message: "wait", RetryAfter: 2 * time.Second, Facts: []dialect.Fact{
+		{Name: "retry_after", Value: 2}, {Name: "diagnostics", Value: list{[]string{"model_lockout"}}},
+	}}
+	want := map[string]any{"retry_after": 2.0, "diagnostics": map[string]any{"excluded": []any{"model_lockout"}}}
+	for _, d := range []wire.Dialect{wire.OpenAIChat, wire.OpenAIResponses, wire.AnthropicMessages} {
+		body := decode(t, dialect.Body(d, f))["error"].(map[string]any)
+		for name, value := range want {
+			if diff := cmp.Diff(value, body[name]); diff != "" {
+				t.Errorf("%s: %s: %s", d, name, diff)
+			}
+		}
+		if body["code"] != "rate_limit_exceeded" {
+			t.Errorf("%s: %v", d, body)
+		}
+	}
+	details := decode(t, dialect.Body(wire.GeminiGenerate, f))["error"].(map[string]any)["details"].([]any)
+	info := details[0].(map[string]any)
+	meta := info["metadata"].(map[string]any)
+	if info["reason"] != "rate_limit_exceeded" || meta["retry_after"] != "2" || meta["diagnostics"] != `{"excluded":["model_lockout"]}` {
+		t.Errorf("%v", details)
+	}
+	if retry := details[1].(map[string]any); retry["retryDelay"] != "2s" {
+		t.Errorf("INF-40: %v", retry)
+	}
+}

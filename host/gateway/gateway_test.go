@@ -29,11 +29,19 @@ type door struct {
 	now   time.Time
 	do    func(c *dispatch.Call, out dispatch.Sink) *dispatch.Trail
 	calls []*dispatch.Call
+
+	counts  int64 // what the provider counts; 0: it does not
+	counted []*dispatch.Call
 }
 
 func (d *door) Do(_ context.Context, c *dispatch.Call, out dispatch.Sink) *dispatch.Trail {
 	d.calls = append(d.calls, c)
 	return d.do(c, out)
+}
+
+func (d *door) Count(_ context.Context, c *dispatch.Call) (int64, bool) {
+	d.counted = append(d.counted, c)
+	return d.counts, d.counts > 0
 }
 
 func open(t *testing.T, change func(*gateway.Options), keys ...catalog.KeyInput) *door {
@@ -379,6 +387,25 @@ func TestFailuresGoOut(t *testing.T) {
 	}
 	if _, b := d.send("POST", "/v1/chat/completions", chat); b != `{"error":{"as":"it came"}}` {
 		t.Error("CMB-18:", b)
+	}
+}
+
+// CMB-53, BRK-44, OV-11: what a failure says in headers goes out under both names; what Latin-1 has not is a question mark.
+func TestFailuresTellInHeaders(t *testing.T) {
+	d := open(t, nil)
+	d.do = func(*dispatch.Call, dispatch.Sink) *dispatch.Trail {
+		return &dispatch.Trail{Failure: &dialect.Failure{Status: 503, Message: "x"}, Tell: []dispatch.Header{
+			{Name: "Provider-Breaker", Value: "open"}, {Name: "Combo-Terminal-Reason", Value: "für 模型\n"},
+		}}
+	}
+	resp, _ := d.send("POST", "/v1/chat/completions", chat)
+	for _, prefix := range []string{"X-Weir-", "X-Omniroute-"} {
+		if got := resp.Header.Get(prefix + "Provider-Breaker"); got != "open" {
+			t.Errorf("%s: %q", prefix, got)
+		}
+		if got := resp.Header.Get(prefix + "Combo-Terminal-Reason"); got != "f\xfcr ???" {
+			t.Errorf("%s: %q", prefix, got)
+		}
 	}
 }
 
