@@ -19,6 +19,8 @@ import (
 // Doer answers calls; *dispatch.Dispatcher does.
 type Doer interface {
 	Do(ctx context.Context, c *dispatch.Call, out dispatch.Sink) *dispatch.Trail
+	// Count asks a provider for the tokens of a prompt; false: nobody counted (INF-52).
+	Count(ctx context.Context, c *dispatch.Call) (n int64, ok bool)
 }
 
 // Options of a Gateway.
@@ -57,8 +59,10 @@ func New(o Options) *Gateway {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{o: o, guesses: newGuesses(o.Now), methods: map[string]string{"/v1/models": "GET, HEAD, OPTIONS", "/v1beta/models": "GET, HEAD, OPTIONS"}}
-	for path := range generation {
-		g.methods[path] = "POST, OPTIONS, HEAD"
+	for _, paths := range []map[string]asked{generation, counting} {
+		for path := range paths {
+			g.methods[path] = "POST, OPTIONS, HEAD"
+		}
 	}
 	if ap, err := netip.ParseAddrPort(o.Listen); err == nil {
 		g.listenIP = ap.Addr()
@@ -71,6 +75,9 @@ func New(o Options) *Gateway {
 func (g *Gateway) Mount(r *mux.Router) {
 	for path, e := range generation {
 		r.Path(path).Methods(http.MethodPost).HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.generate(w, r, e) })
+	}
+	for path, e := range counting {
+		r.Path(path).Methods(http.MethodPost).HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.count(w, r, e) })
 	}
 	for _, version := range geminiVersions {
 		r.PathPrefix(version + "models/").Methods(http.MethodPost).HandlerFunc(g.gemini)
@@ -133,7 +140,7 @@ func guessDialect(r *http.Request) wire.Dialect {
 	case r.Header.Get("X-Goog-Api-Key") != "" || r.URL.Query().Get("key") != "",
 		strings.HasPrefix(r.URL.Path, "/v1beta/"), strings.HasPrefix(r.URL.Path, "/v1alpha/"):
 		return wire.GeminiGenerate
-	case r.URL.Path == "/v1/messages":
+	case strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		return wire.AnthropicMessages
 	case r.Header.Get("Anthropic-Version") != "":
 		return wire.AnthropicMessages

@@ -60,6 +60,9 @@ func (g *Gateway) gemini(w http.ResponseWriter, r *http.Request) {
 	case "generateContent":
 	case "streamGenerateContent":
 		e.stream, e.array = true, r.URL.Query().Get("alt") != "sse"
+	case "countTokens":
+		g.count(w, r, e)
+		return
 	case "":
 		g.unknown(w, r)
 		return
