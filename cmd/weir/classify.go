@@ -24,7 +24,7 @@ func (a *app) kit() (devkit.Kit, error) {
 }
 
 func (a *app) classify() *cobra.Command {
-	var asJSON, expect bool
+	var asJSON, expect, explain, hints bool
 	var plugins string
 	c := &cobra.Command{
 		Use: "classify [FILE...]", Short: "Say what recorded error answers mean",
@@ -33,7 +33,9 @@ func (a *app) classify() *cobra.Command {
 		Long: "Read error answers of providers as JSON Lines, from files or the standard input, and print for each the status that a\n" +
 			"client would see and the verdict, as a gateway with the built-in packs decides. A line has provider, status (0: no\n" +
 			"answer), headers, body, and as far as they matter id, auth, model, endpoint, stream_error and now (the moment of its\n" +
-			"arrival); a line with expect_ms has only its times read. With --expect each verdict is compared with the line's expect.\n" +
+			"arrival); a line with expect_ms has only its times read. With --expect each verdict is compared with the line's expect,\n" +
+			"and what was taken for another reason is counted by reason. With --explain each verdict names the parts of the answer\n" +
+			"that its rule rests on; with --hints only times are read.\n" +
 			"Exit 1 when one differs, or a line cannot be read. No running gateway is needed.",
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := a.kit()
@@ -44,11 +46,17 @@ func (a *app) classify() *cobra.Command {
 			if err != nil {
 				return fail(exitFaulty, "%v", err)
 			}
+			if hints {
+				answers = hintsOnly(answers)
+			}
 			court, err := k.Open(c.Context(), plugins)
 			if err != nil {
 				return fail(exitFaulty, "%v", err)
 			}
 			defer func() { _ = court.Close(c.Context()) }() // it wrote nothing
+			if explain {
+				court.Explain()
+			}
 			differ, err := a.judge(c.Context(), court, answers, expect, asJSON)
 			if err != nil {
 				return err
@@ -67,6 +75,8 @@ func (a *app) classify() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON Lines, one verdict each")
 	c.Flags().BoolVar(&expect, "expect", false, "compare with each line's expect, and print what differs")
+	c.Flags().BoolVar(&explain, "explain", false, "say for each verdict which field of the answer the rule rests on")
+	c.Flags().BoolVar(&hints, "hints", false, "only read the times, of lines that have expect_ms or none of the other fields")
 	c.Flags().StringVar(&plugins, "plugins", "", "folder of plugins to judge with, beside the built-in ones")
 	return c
 }
@@ -118,10 +128,12 @@ func (a *app) judge(ctx context.Context, court *devkit.Court, answers []devkit.A
 	e.SetEscapeHTML(false)
 	now := time.Now()
 	var rows [][]string
+	confused := confusion{}
 	for i := range answers {
 		c := compared{Judged: court.Judge(ctx, &answers[i], now)}
 		if expect {
 			c.Differs = devkit.Differ(&answers[i], c.Judged)
+			confused.note(&answers[i], c.Judged)
 		}
 		if len(c.Differs) > 0 {
 			differ++
@@ -138,6 +150,9 @@ func (a *app) judge(ctx context.Context, court *devkit.Court, answers []devkit.A
 		default:
 			rows = append(rows, verdictRow(c.Judged))
 		}
+		if !asJSON && (!expect || len(c.Differs) > 0) {
+			rows = append(rows, causeRows(c.Judged, expect)...)
+		}
 	}
 	if asJSON {
 		if expect { // the lines are for programs, the sum for people
@@ -152,6 +167,9 @@ func (a *app) judge(ctx context.Context, court *devkit.Court, answers []devkit.A
 		if err := a.table([]string{"id", "field", "expected", "got", "decided by"}, rows); err != nil {
 			return differ, err
 		}
+	}
+	if err := a.confusionTable(confused); err != nil {
+		return differ, err
 	}
 	return differ, a.say("%s", score(len(answers), differ))
 }

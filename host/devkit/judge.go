@@ -2,6 +2,7 @@ package devkit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -29,10 +30,17 @@ type Judged struct {
 	Terminal   *bool       `json:"terminal,omitzero"`
 	RestatedBy string      `json:"restated_by"` // plugin/rule; empty: the status stayed
 	DecidedBy  string      `json:"decided_by"`  // plugin/rule; of a line of hints where the wait was read
+
+	Restating []Cause `json:"restated_because,omitempty"` // with Explain: what in the answer the rules rest on
+	Deciding  []Cause `json:"decided_because,omitempty"`
+	WaitFrom  string  `json:"wait_from,omitempty"` // header:NAME, json:PATH, text, rule, hook
 }
 
 // Court judges recorded answers with the plugins of a runtime, as a gateway does. Close frees it.
-type Court struct{ runtime *plugin.Runtime }
+type Court struct {
+	runtime *plugin.Runtime
+	rules   map[string]json.RawMessage // by plugin/rule, once Explain is asked for
+}
 
 // Open loads the built-in plugins and, when dir is not empty, those of that folder. A plugin there that does not load is an
 // error, one sentence for each: a verdict without it would be another one.
@@ -85,6 +93,9 @@ func (c *Court) Judge(ctx context.Context, a *Answer, now time.Time) Judged {
 		j.WaitMS = &ms
 	}
 	j.RestatedBy, j.DecidedBy = r.Restated, v.Evidence()
+	if c.rules != nil {
+		c.explain(&j, r, v)
+	}
 	return j
 }
 
