@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,6 +121,40 @@ func BenchmarkRequest(b *testing.B) {
 				r := *template
 				text.Reset(body)
 				r.Body = io.NopCloser(text)
+				clear(w.header)
+				h.Handler().ServeHTTP(w, &r)
+				if w.status != http.StatusOK {
+					b.Fatal(w.status)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCombo is a combo of four targets whose first one answers, by strategy: what its ordering and its memory add.
+func BenchmarkCombo(b *testing.B) {
+	for _, strategy := range []string{"priority", "weighted", "round-robin", "p2c", "lkgp"} {
+		b.Run(strategy, func(b *testing.B) {
+			o := options(b, far(b, plainAnswer()))
+			text, err := os.ReadFile(o.ConfigFile)
+			if err != nil {
+				b.Fatal(err)
+			}
+			text = fmt.Appendf(text, "  - {id: c2, provider: mock, api_key: sk-upstream-9876543210}\ncombos:\n  - {id: best, strategy: %s, targets: [mock/m, "+
+				"{model: mock/m, connection_id: c1}, {model: mock/m, connection_id: c2}, {model: mock/m, prompt: brief}]}\n", strategy)
+			if err := os.WriteFile(o.ConfigFile, text, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			h := start(b, o)
+			body := fmt.Sprintf(`{"model":"best","messages":[{"role":"user","content":"%s"}]}`, strings.Repeat("x", 900))
+			template := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8787/v1/chat/completions", nil)
+			template.RemoteAddr, template.ContentLength = "127.0.0.1:9", int64(len(body))
+			w, reader := &sinkhole{header: http.Header{}}, strings.NewReader(body)
+			b.ReportAllocs()
+			for b.Loop() {
+				r := *template
+				reader.Reset(body)
+				r.Body = io.NopCloser(reader)
 				clear(w.header)
 				h.Handler().ServeHTTP(w, &r)
 				if w.status != http.StatusOK {
