@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +15,10 @@ import (
 func (r *run) comboFailed() dialect.Failure {
 	f := r.failureOf(r.last)
 	if !r.allQuota() {
+		if f.Status == http.StatusTooManyRequests && f.RetryAfter > 0 { // CMB-46
+			f.Type = cmp.Or(f.Type, "rate_limit_error")
+			f.Facts = append(f.Facts, r.until(r.d.Now().Add(f.RetryAfter))...)
+		}
 		return f
 	}
 	f.Status, f.Type, f.Code, f.NoRetry = http.StatusTooManyRequests, "rate_limit_error", "quota_exhausted", f.RetryAfter == 0
@@ -58,9 +63,7 @@ func (r *run) comboSkipped() dialect.Failure {
 		return dialect.Failure{
 			Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", RetryAfter: wait, RequestID: r.c.RequestID,
 			Message: fmt.Sprintf("Every target of the combo %s is out after errors of its provider; try again in %s.", name, inWords(wait)),
-			Facts: []dialect.Fact{
-				{Name: "retry_after", Value: dialect.Seconds(wait)}, {Name: "reset_at", Value: sum.transient.UTC().Format(timeForm)},
-			},
+			Facts:   r.until(sum.transient),
 		}
 	case sum.executor > 0 && !timed && sum.terminal == 0:
 		return r.unusable(sum.states)
@@ -76,6 +79,13 @@ func (r *run) comboSkipped() dialect.Failure {
 		}
 	}
 	return r.nothingThere()
+}
+
+// until are the fields that say when to come back (CMB-46).
+func (r *run) until(end time.Time) []dialect.Fact {
+	return []dialect.Fact{
+		{Name: "retry_after", Value: dialect.Seconds(end.Sub(r.d.Now()))}, {Name: "reset_at", Value: end.UTC().Format(timeForm)},
+	}
 }
 
 // somePassing says whether a breaker or a provider cooldown, which pass by themselves, left a target out.

@@ -415,6 +415,20 @@ func TestAfterAttempts(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	})
+	t.Run("CMB-46 a surfaced 429", func(t *testing.T) {
+		inLab(t, func(t *testing.T, l *lab) {
+			l.says("b", says(500, "broken"))
+			l.says("a", says(429, "slow down", 40))
+			rt := combo("priority", l.provider("other", "b"), l.provider("acme", "a"))
+			rt.Config.MaxRetries = some(0)
+			_, trail := l.do(rt, false)
+			f := trail.Failure
+			if f.Status != 429 || f.Type != "rate_limit_error" || f.RetryAfter != 40*time.Second || fact(f, "retry_after") != int64(40) ||
+				fact(f, "reset_at") != l.began.Add(40*time.Second).UTC().Format("2006-01-02T15:04:05.000Z") || !strings.HasPrefix(f.Message, "slow down") {
+				t.Errorf("%+v", f)
+			}
+		})
+	})
 	t.Run("CMB-50 quota of all", func(t *testing.T) {
 		inLab(t, func(t *testing.T, l *lab) {
 			l.rules(`[{"id":"q","status":[402,429,403],"then":{"reason":"quota_exhausted","scope":"connection"}}]`)

@@ -229,6 +229,19 @@ func TestLeavingWhileWaiting(t *testing.T) {
 	})
 }
 
+// CMB-16: the time of the whole combo also ends a wait.
+func TestComboTimeoutEndsAWait(t *testing.T) {
+	inLab(t, func(t *testing.T, l *lab) {
+		l.waits(90*time.Second, 300*time.Second, 5)
+		l.says("a", says(429, "slow down", 30), ok())
+		rt := combo("priority", l.provider("acme", "a"))
+		rt.Config.ComboTimeout = some(7 * time.Second)
+		if _, trail := l.do(rt, false); trail.Failure == nil || trail.Failure.Code != "COMBO_TIMEOUT" || trail.Failure.Status != 504 || trail.Took != 7*time.Second {
+			t.Errorf("%+v after %s", trail.Failure, trail.Took)
+		}
+	})
+}
+
 // CMB-45, BRK-44: a combo waits for the probe of an open breaker, a direct request is refused at once and told when.
 func TestOpenBreaker(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab) {
