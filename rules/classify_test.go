@@ -151,7 +151,6 @@ func TestTimes(t *testing.T) {
 		{"json", `"retry_after": {"from": "json:quota.reset_ms", "unit": "ms"}`, answer("p", 429, `{"quota":{"reset_ms":2500}}`), 2500 * time.Millisecond, "json:quota.reset_ms"},
 		{"hint", `"retry_after": {"from": "hint"}`, answer("p", 429, "x", "retry-after", "12"), 12 * time.Second, "header:retry-after"},
 		{"countdown", `"retry_after": {"from": "text", "match": "resets (.*)", "unit": "countdown"}`, answer("p", 429, "resets in 2 days 3 hours"), 51 * time.Hour, "text"},
-		{"midnight", `"retry_after": {"from": "text", "unit": "next_midnight:UTC"}`, answer("p", 429, "x"), 12 * time.Hour, "rule"},
 		{"the host's own without a word", `"message": "m"`, answer("p", 429, "x", "retry-after", "12"), 12 * time.Second, "header:retry-after"},
 		{"over 30 days is no time", `"retry_after": {"from": "text", "match": "in ([0-9]+)h", "unit": "h"}`, answer("p", 429, "in 721h"), 0, ""},
 		{"zero is no time", `"retry_after": {"from": "text", "match": "in ([0-9]+)q", "unit": "s"}`, answer("p", 429, "in 0q"), 0, ""},
@@ -212,5 +211,17 @@ func TestTerminal(t *testing.T) {
 				t.Errorf("%+v: %+v", c.o, v)
 			}
 		}
+	}
+}
+
+// CLS-3, detector 7: the next midnight is what the rule's author knows, so that it is a length of the rule; what the answer
+// says itself comes first.
+func TestMidnight(t *testing.T) {
+	rule := `[{"id": "r", "then": {"reason": "quota_exhausted", "retry_after": {"from": "text", "unit": "next_midnight:UTC"}}}]`
+	if v, ok := classify(one(t, rule).Match(answer("p", 429, "x")), 1); !ok || v.Cooldown != 12*time.Hour || !v.Exact || v.Hinted || v.RetryAfter != 0 {
+		t.Errorf("got %v %+v", ok, v)
+	}
+	if v, ok := classify(one(t, rule).Match(answer("p", 429, "try again in 5s")), 1); !ok || v.Cooldown != 0 || v.Exact || v.RetryAfter != 5*time.Second {
+		t.Errorf("got %v %+v", ok, v)
 	}
 }

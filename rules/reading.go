@@ -19,6 +19,9 @@ const (
 	fromClock // next_midnight needs no text
 )
 
+// byClock is the source of a time that the rule's author knows and the answer does not say: the next midnight.
+const byClock = "clock"
+
 // reading is a time that a rule takes out of the answer.
 type reading struct {
 	from     source
@@ -46,7 +49,7 @@ func (r *reading) read(m *Match, limit int) (wait time.Duration, source string, 
 		return h.Wait, h.Source, h.OK && h.Wait > 0
 	case fromClock:
 		wait, ok = hint.Unit("", r.unit, m.reply.Now)
-		return wait, "rule", ok
+		return wait, byClock, ok
 	case fromHeader:
 		for _, v := range m.header(r.header) {
 			if wait, ok = r.take(m, v); ok {

@@ -42,7 +42,9 @@ func (v *verdict) complete(r *Reply, s said) wire.Verdict {
 	switch {
 	case v.terminal:
 		out.Cooldown = 0
-	case s.wait > 0:
+	case s.source == byClock && !r.Hint.OK: // a length that the author chose, and as given (LOCK-25)
+		out.Cooldown, out.Exact = max(out.Cooldown, s.wait), true
+	case s.wait > 0 && s.source != byClock:
 		out.RetryAfter, out.Hinted, out.HintSource = s.wait, true, s.source
 	case r.Hint.OK:
 		out.RetryAfter, out.Hinted, out.HintSource = r.Hint.Wait, true, r.Hint.Source

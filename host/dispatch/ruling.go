@@ -47,7 +47,8 @@ func Rule(ctx context.Context, judge Judge, signals []string, reply *rules.Reply
 		v, out.ByHost = rules.ByStatus(reply), true
 	}
 	if v.RetryAfter == 0 && reply.Hint.OK && !v.Exact { // a length that is exact takes no hint (RUL-32)
-		v.RetryAfter, v.Hinted, v.HintSource = reply.Hint.Wait, reply.Hint.Wait > 0, reply.Hint.Source
+		v.RetryAfter, v.HintSource = reply.Hint.Wait, reply.Hint.Source
+		v.Hinted = v.Hinted || reply.Hint.Wait > 0
 		out.ByTheHint = true
 	}
 	out.Verdict = v

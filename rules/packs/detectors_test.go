@@ -77,9 +77,9 @@ func detectors() []seen {
 		{id: "CLS-12", status: 429, body: "insufficient_quota", reason: wire.CreditsGone, scope: conn, terminal: true},
 		{id: "CLS-12", status: 429, body: "quota reached", reason: wire.RateLimitExceeded, scope: conn},
 		// Detector 7.
-		{id: "CLS-3", auth: oauth, status: 429, body: "please try again tomorrow", reason: wire.QuotaExhausted, scope: conn, wait: 4 * time.Hour},
+		{id: "CLS-3", auth: oauth, status: 429, body: "please try again tomorrow", reason: wire.QuotaExhausted, scope: conn, cooldown: 4 * time.Hour},
 		{id: "CLS-4", status: 429, body: "please try again tomorrow", reason: wire.RateLimitExceeded, scope: conn},
-		{id: "CLS-3", status: 429, body: "daily quota reached", reason: wire.QuotaExhausted, scope: conn, wait: 4 * time.Hour},
+		{id: "CLS-3", status: 429, body: "daily quota reached", reason: wire.QuotaExhausted, scope: conn, cooldown: 4 * time.Hour},
 		// Detectors 9 to 12.
 		{id: "CLS-3", auth: oauth, status: 429, body: "usage limit reached", reason: wire.QuotaExhausted, scope: conn, cooldown: time.Hour},
 		{id: "CLS-3", auth: oauth, status: 429, body: "usage limit reached, resets in 5m", reason: wire.QuotaExhausted, scope: conn, wait: 5 * time.Minute},
@@ -116,7 +116,7 @@ func detectors() []seen {
 		{id: "RUL-10", provider: "opencode-zen", status: 429, body: "plan_limit_reached", reason: wire.QuotaExhausted, scope: conn},
 		{id: "RUL-4 RUL-10", provider: "opencode", status: 400, body: "upstream request failed: model is unavailable.", reason: wire.Overloaded, scope: model, cooldown: time.Hour},
 		{id: "RUL-10", provider: "minimax", status: 429, header: "x-model-quota-remaining: a=3,b=0", body: "x", reason: wire.QuotaExhausted, scope: model},
-		{id: "RUL-10", provider: "cloudflare-ai", status: 429, body: "daily free allocation", reason: wire.QuotaExhausted, scope: conn, wait: 4 * time.Hour},
+		{id: "RUL-10", provider: "cloudflare-ai", status: 429, body: "daily free allocation", reason: wire.QuotaExhausted, scope: conn, cooldown: 4 * time.Hour},
 		{id: "RUL-10", provider: "openrouter", status: 402, body: "x", reason: wire.QuotaExhausted, scope: conn, cooldown: 2 * time.Minute},
 		// COOL-65: rate-limit words are no ban.
 		{id: "COOL-65", status: 429, body: "rate limit: account limit", reason: wire.RateLimitExceeded, scope: conn},
