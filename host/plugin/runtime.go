@@ -265,6 +265,7 @@ func (r *Runtime) Configure(ctx context.Context, modes map[string]string, settin
 	r.mu.Unlock()
 	r.changed()
 	r.reload(ctx, stale)
+	r.Rescan(ctx) // what waits for a name or provider may have it now
 }
 
 // Trust changes whom the operator trusts. Third-party plugins are judged again: what is not trusted any more is given up.
@@ -296,7 +297,12 @@ func (r *Runtime) reload(ctx context.Context, stale map[string]bool) {
 	r.shelving.Lock()
 	r.loadShelf(ctx, func(key string) bool { return stale[key] })
 	r.shelving.Unlock()
-	r.Rescan(ctx)
+	for key := range stale {
+		if strings.HasPrefix(key, string(OriginFolder)+":") {
+			r.Rescan(ctx)
+			return
+		}
+	}
 }
 
 // loadBuiltins loads them one after the other and then makes them the set at once.

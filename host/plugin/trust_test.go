@@ -104,6 +104,23 @@ func TestLockedMode(t *testing.T) {
 	}
 }
 
+// A lock file that came with the deployment, or was edited, counts at the next look (ABI-11).
+func TestEditedLockFile(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	text := rule("acme", "1.0.0", "overloaded")
+	write(t, filepath.Join(dir, "acme.yaml"), string(text))
+	r := started(t, Options{Dir: dir, DataDir: data, Trust: trust.Policy{Mode: trust.Locked}})
+	if says(r) != "" {
+		t.Fatal(says(r))
+	}
+	write(t, filepath.Join(data, trust.FileName), `{"format":1,"plugins":[{"name":"acme","sha256":"`+digestOf(text)+`","granted":{}}]}`)
+	r.Rescan(t.Context())
+	if says(r) != "overloaded" {
+		t.Errorf("ABI-11: %+v", byFile(r, "acme.yaml").Fault)
+	}
+}
+
 // Whom the operator trusts may change while the gateway runs.
 func TestTrustIsRevoked(t *testing.T) { // PLG-11
 	t.Parallel()

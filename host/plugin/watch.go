@@ -162,6 +162,19 @@ func (r *Runtime) touched(name string) {
 	<-r.watch.turn
 }
 
+// followLock has the files judged again when somebody edited the lock file.
+func (r *Runtime) followLock() {
+	changed, err := r.lock.Follow()
+	if err != nil {
+		r.o.Log.Warn("the edited lock file of plugins is not in force; what it said before still counts", "error", err)
+	}
+	if changed {
+		r.mu.Lock()
+		r.stale(func(s *slot) bool { return s.origin == OriginFolder })
+		r.mu.Unlock()
+	}
+}
+
 // forgetDigest has a file loaded again though its bytes are the same.
 func (r *Runtime) forgetDigest(name string) {
 	r.mu.Lock()
@@ -177,6 +190,7 @@ func (r *Runtime) scan(ctx context.Context, wait bool) (soon bool) {
 	r.watch.turn <- struct{}{}
 	defer func() { <-r.watch.turn }()
 	now := time.Now() //nolint:forbidigo // how long a file is still is measured at the edge
+	r.followLock()
 	files, signatures := r.files()
 	r.removeMissing(files)
 	moved := false

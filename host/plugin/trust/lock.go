@@ -33,7 +33,8 @@ type Lock struct {
 	path string // empty: kept in memory only
 
 	mu      sync.Mutex
-	entries []Entry // guarded by mu; never changed in place
+	entries []Entry     // guarded by mu; never changed in place
+	seen    os.FileInfo // of the file as it was read or written last, nil: there was none; guarded by mu
 }
 
 type lockFile struct {
@@ -48,19 +49,56 @@ func OpenLock(dir string) (*Lock, error) {
 		return &Lock{}, nil
 	}
 	l := &Lock{path: filepath.Join(dir, FileName)}
+	if err := l.read(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// read needs mu held, or nobody else.
+func (l *Lock) read() error {
+	l.seen, _ = os.Stat(l.path)
 	b, err := os.ReadFile(l.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return l, nil
+		l.entries = nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the plugin lock file: %w", err)
+		return fmt.Errorf("read the plugin lock file: %w", err)
 	}
 	var f lockFile
 	if err := json.Unmarshal(b, &f); err != nil || f.Format != 1 {
-		return nil, fmt.Errorf("the plugin lock file %s is damaged or of a later version; restore it, or move it away and add the plugins again", l.path)
+		return fmt.Errorf("the plugin lock file %s is damaged or of a later version; restore it, or move it away and add the plugins again", l.path)
 	}
 	l.entries = f.Plugins
-	return l, nil
+	return nil
+}
+
+// Follow reads the file again when somebody else changed it, and says whether it did. With an error what was read before still
+// counts, until the file changes once more.
+func (l *Lock) Follow() (changed bool, err error) {
+	if l.path == "" {
+		return false, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, _ := os.Stat(l.path)
+	if same(now, l.seen) {
+		return false, nil
+	}
+	before := l.entries
+	if err := l.read(); err != nil {
+		l.entries = before
+		return false, err
+	}
+	return true, nil
+}
+
+func same(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
 }
 
 // Find returns the entry of a name and digest.
@@ -131,6 +169,7 @@ func (l *Lock) change(how func([]Entry) []Entry) error {
 		if err != nil {
 			return fmt.Errorf("write the plugin lock file: %w", err)
 		}
+		l.seen, _ = os.Stat(l.path)
 	}
 	l.entries = next
 	return nil

@@ -158,6 +158,47 @@ func TestDamagedLockIsAnError(t *testing.T) { // DATA-1: nothing is overwritten
 	}
 }
 
+func TestLockThatSomebodyEdits(t *testing.T) { // ABI-11
+	dir := t.TempDir()
+	lock, err := OpenLock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow := func(want bool) {
+		t.Helper()
+		if changed, err := lock.Follow(); changed != want || err != nil {
+			t.Errorf("changed %v, %v", changed, err)
+		}
+	}
+	follow(false)
+	if err := lock.Put(Entry{Name: "acme", SHA256: "aa"}); err != nil {
+		t.Fatal(err)
+	}
+	follow(false) // its own change is no news
+	name := filepath.Join(dir, FileName)
+	if err := os.WriteFile(name, []byte(`{"format":1,"plugins":[{"name":"acme","sha256":"bb"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	follow(true)
+	if !lock.Has("bb") || lock.Has("aa") {
+		t.Error("the edit does not count")
+	}
+	if err := os.WriteFile(name, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := lock.Follow(); changed || err == nil || !lock.Has("bb") {
+		t.Errorf("a damaged edit: %v %v", changed, err)
+	}
+	follow(false) // told once
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	follow(true)
+	if lock.Has("bb") {
+		t.Error("a lock that is gone still counts")
+	}
+}
+
 func TestLockThatCannotBeWritten(t *testing.T) { // DATA-2: what is not on the disk does not count
 	dir := filepath.Join(t.TempDir(), "gone")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file where the folder should be
