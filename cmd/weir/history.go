@@ -161,7 +161,7 @@ func (e *event) sentence() string {
 	case "lockout.set", "lockout.decayed", "lockout.cleared":
 		return b.String() + e.lockout()
 	case "connection.cooldown":
-		fmt.Fprintf(&b, "%s cools down until %s", who, e.when("rateLimitedUntil"))
+		fmt.Fprintf(&b, "%s cools down until %s%s", who, e.when("rateLimitedUntil"), e.probe())
 	case "connection.error":
 		fmt.Fprintf(&b, "%s failed", who)
 	case "connection.cleared":
@@ -180,7 +180,7 @@ func (e *event) sentence() string {
 			fmt.Fprintf(&b, ", and is tested again at %s", e.when("recheckAt"))
 		}
 	case "connection.probe":
-		fmt.Fprintf(&b, "%s was probed before its cooldown ends at %s; the next probe is due at %s", who, e.when("rateLimitedUntil"), e.when("nextProbeAt"))
+		fmt.Fprintf(&b, "%s failed its probe and cools down until %s%s", who, e.when("rateLimitedUntil"), e.probe())
 	case "rejected.counted":
 		fmt.Fprintf(&b, "%s refused a request", who)
 	default:

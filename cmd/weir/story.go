@@ -109,6 +109,14 @@ func (e *event) lockout() string {
 	return text + e.cause()
 }
 
+// probe says when a cooldown is tested before its end (COOL-24).
+func (e *event) probe() string {
+	if e.word("nextProbeAt") == "" {
+		return ""
+	}
+	return " (probed from " + e.when("nextProbeAt") + ")"
+}
+
 // number reads a whole number; 0 when there is none.
 func (e *event) number(name string) int {
 	n, _ := e.Data[name].(float64)
