@@ -7,6 +7,7 @@ import (
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/errorlog"
 	"github.com/weirgate/weir/host/settings"
+	"github.com/weirgate/weir/rules/operator"
 	"github.com/weirgate/weir/store"
 	"github.com/weirgate/weir/store/memory"
 )
@@ -34,5 +35,7 @@ func (h *Host) replay(ctx context.Context, module []byte, last int, provider str
 	defer present.Close()
 	today := func(provider string) dispatch.Judge { return present.Judge(&catalog.Provider{ID: provider}) }
 	candidate := func(provider string) dispatch.Judge { return trial.Judge(&catalog.Provider{ID: provider}) }
-	return h.errors.Replay(ctx, last, provider, h.catalog.Current().Settings.CustomBannedSignals, today, candidate, trial.Failed)
+	s := h.catalog.Current().Settings
+	op := errorlog.Operator{BanSignals: s.CustomBannedSignals, Rules: new(operator.Book).Set(s.ProviderErrorRules, s.ProviderErrorDefaults)}
+	return h.errors.Replay(ctx, last, provider, op, today, candidate, trial.Failed)
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weirgate/weir/host/devkit"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // shownPlugin is one plugin with all that show prints.
@@ -12,7 +16,8 @@ type shownPlugin struct {
 	loadedPlugin
 	Digest, Loader, SignedBy, LoadedAt string
 	Size                               int
-	Granted                            map[string]any
+	Permissions                        wire.Permissions
+	Granted                            json.RawMessage
 	Candidate                          *shownPlugin
 	Hidden                             []shownPlugin
 	Differences                        []struct {
@@ -69,6 +74,10 @@ func (a *app) printPlugin(p *shownPlugin) error {
 		{"name", p.Name}, {"version", p.Version}, {"kinds", strings.Join(p.Kinds, ", ")}, {"mode", p.Mode}, {"state", p.State},
 		{"from", p.Origin}, {"loader", p.Loader}, {"digest", p.Digest}, {"signed by", p.SignedBy}, {"fault", sentences(p.trouble())},
 	}
+	for _, ask := range devkit.Asked(p.Permissions) {
+		lines = append(lines, [2]string{"asks for", ask.Name + ": " + ask.String()})
+	}
+	lines = append(lines, [2]string{"granted", string(p.Granted)})
 	for _, of := range []*shownPlugin{p, p.Candidate} {
 		if of != nil && of.Shadow != nil {
 			lines = append(lines, [2]string{"shadow", of.Version + ": " + of.Shadow.String()})

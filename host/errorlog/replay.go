@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -18,6 +19,12 @@ const (
 	maxExamples = 3
 	maxChanges  = 200
 )
+
+// Operator is what the operator says beside all plugins: it holds for both sides of a replay.
+type Operator struct {
+	BanSignals []string       // COOL-62
+	Rules      rules.Operator // RUL-30, RUL-40; nil: none
+}
 
 // Replay is what a candidate would decide otherwise on recorded answers (PLG-9).
 type Replay struct {
@@ -51,18 +58,18 @@ type Example struct {
 }
 
 // Replay judges the newest last records, of one provider when it is not empty, with the plugins of today and with those of the
-// candidate. signals are the operator's ban signals. failed is asked after each record how many hooks of the candidate have failed
+// candidate. failed is asked after each record how many hooks of the candidate have failed
 // so far; nil: it is not known. Nothing is changed.
-func (l *Log) Replay(ctx context.Context, last int, provider string, signals []string, today, candidate Judges, failed func() int64) (Replay, error) {
+func (l *Log) Replay(ctx context.Context, last int, provider string, op Operator, today, candidate Judges, failed func() int64) (Replay, error) {
 	records, _, err := l.List(ctx, Filter{Provider: provider}, last, 0)
 	if err != nil {
 		return Replay{}, err
 	}
-	return Compare(ctx, records, signals, today, candidate, failed)
+	return Compare(ctx, records, op, today, candidate, failed)
 }
 
 // Compare is Replay over given records, newest first.
-func Compare(ctx context.Context, records []Record, signals []string, today, candidate Judges, failed func() int64) (Replay, error) {
+func Compare(ctx context.Context, records []Record, op Operator, today, candidate Judges, failed func() int64) (Replay, error) {
 	out := Replay{Table: []Change{}}
 	rows := map[kind]*Change{}
 	for i := range records {
@@ -71,7 +78,7 @@ func Compare(ctx context.Context, records []Record, signals []string, today, can
 		}
 		r := &records[i]
 		before := count(failed)
-		from, to := r.judge(ctx, today, signals), r.judge(ctx, candidate, signals)
+		from, to := r.judge(ctx, today, op), r.judge(ctx, candidate, op)
 		if count(failed) > before {
 			out.Failed++
 		}
@@ -113,9 +120,10 @@ type judged struct {
 	message   string
 }
 
-func (r *Record) judge(ctx context.Context, judges Judges, signals []string) judged {
+func (r *Record) judge(ctx context.Context, judges Judges, op Operator) judged {
 	reply := r.Reply()
-	said := dispatch.Rule(ctx, judges(reply.Provider), signals, reply)
+	reply.Operator = op.Rules
+	said := dispatch.Rule(ctx, judges(reply.Provider), op.BanSignals, reply)
 	return judged{verdictOf(reply, said.Verdict), said.Verdict.Evidence(), reply.Facts.Message}
 }
 

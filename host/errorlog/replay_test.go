@@ -58,7 +58,7 @@ func TestPLG9Replay(t *testing.T) {
 	var failed int64
 	today := func(string) dispatch.Judge { return none{} }
 	candidate := func(string) dispatch.Judge { return pack{&failed} }
-	got, err := l.Replay(t.Context(), 1000, "", nil, today, candidate, func() int64 { return failed })
+	got, err := l.Replay(t.Context(), 1000, "", Operator{}, today, candidate, func() int64 { return failed })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,15 +94,51 @@ func TestPLG9Replay(t *testing.T) {
 	if diff := cmp.Diff(before, l.all(t, Filter{})); diff != "" {
 		t.Errorf("the records were changed: %s", diff)
 	}
-	part, err := l.Replay(t.Context(), 2, "ACME", nil, today, candidate, nil)
+	part, err := l.Replay(t.Context(), 2, "ACME", Operator{}, today, candidate, nil)
 	if err != nil || part.Replayed != 2 {
 		t.Errorf("the last two of one provider: %+v, %v", part, err)
 	}
-	same, err := l.Replay(t.Context(), 1000, "", nil, candidate, candidate, nil)
+	same, err := l.Replay(t.Context(), 1000, "", Operator{}, candidate, candidate, nil)
 	if diff := cmp.Diff(Replay{Replayed: 7, Table: []Change{}}, same, cmpopts.IgnoreFields(Replay{}, "Since")); diff != "" || err != nil {
 		t.Errorf("nothing differs from itself: %s %v", diff, err)
 	}
 }
+
+// PLG-9: what the operator says holds on both sides, so that a plugin which it overrules changes nothing (RUL-11, COOL-62).
+func TestReplayUnderTheOperator(t *testing.T) {
+	records := []Record{{Provider: "acme", Status: 429, Body: `{"error":{"message":"quota"}}`, Headers: map[string]string{}}}
+	today := func(string) dispatch.Judge { return asks{none{}} }
+	candidate := func(string) dispatch.Judge { return asks{pack{}} }
+	for name, c := range map[string]struct {
+		op      Operator
+		changed int
+	}{
+		"nobody": {Operator{}, 1}, "a ban signal": {Operator{BanSignals: []string{"QUOTA"}}, 0}, "a rule": {Operator{Rules: says{}}, 0},
+	} {
+		got, err := Compare(t.Context(), records, c.op, today, candidate, nil)
+		if err != nil || got.Changed != c.changed {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// asks is a chain that hears the operator before its plugins, as the runtime's does.
+type asks struct{ dispatch.Judge }
+
+func (a asks) Classify(ctx context.Context, r *rules.Reply) (wire.Verdict, bool) {
+	if r.Operator != nil {
+		return r.Operator.Rule(r)
+	}
+	return a.Judge.Classify(ctx, r)
+}
+
+// says is an operator with one rule.
+type says struct{}
+
+func (says) Rule(*rules.Reply) (wire.Verdict, bool) {
+	return wire.Verdict{Reason: wire.Overloaded, Scope: wire.ScopeModel, Plugin: "operator", Rule: "busy"}, true
+}
+func (says) Default(*rules.Reply) (wire.Verdict, bool) { return wire.Verdict{}, false }
 
 // Two waits of one kind are one row that says so; a wait where there was none is another kind.
 func TestReplayWaits(t *testing.T) {
@@ -113,13 +149,13 @@ func TestReplayWaits(t *testing.T) {
 	records := []Record{record("10"), record("20"), record("")}
 	today := func(string) dispatch.Judge { return none{} }
 	candidate := func(string) dispatch.Judge { return waits{} }
-	got, err := Compare(t.Context(), records, nil, today, candidate, nil)
+	got, err := Compare(t.Context(), records, Operator{}, today, candidate, nil)
 	if err != nil || got.Changed != 2 || len(got.Table) != 1 || !got.Table[0].Varies || got.Table[0].To.WaitMS == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Compare(ended, records, nil, today, candidate, nil); err == nil {
+	if _, err := Compare(ended, records, Operator{}, today, candidate, nil); err == nil {
 		t.Error("a replay nobody waits for goes on")
 	}
 }
