@@ -25,10 +25,11 @@ var relativeFields = map[string]time.Duration{
 	"retryaftersecs": time.Second, "retryaftersec": time.Second, "retryin": time.Second, "retryinseconds": time.Second,
 	"resetsinseconds": time.Second, "resetinseconds": time.Second, "resetseconds": time.Second, "resetsin": time.Second,
 	"resetin": time.Second, "resetafter": time.Second, "resetafterseconds": time.Second, "secondsuntilreset": time.Second,
-	"waitseconds": time.Second, "cooldownseconds": time.Second, "estimatedtime": time.Second,
+	"waitseconds": time.Second, "cooldownseconds": time.Second, "estimatedtime": time.Second, "secondsremaining": time.Second,
+	"remainingseconds": time.Second, "clearsin": time.Second, "clearsinseconds": time.Second, "cooldownremaining": time.Second,
 	"retryafterms": time.Millisecond, "retryaftermillis": time.Millisecond, "retrydelayms": time.Millisecond,
 	"retryinms": time.Millisecond, "resetsinms": time.Millisecond, "resetinms": time.Millisecond,
-	"resetafterms": time.Millisecond, "waitms": time.Millisecond, "cooldownms": time.Millisecond,
+	"resetafterms": time.Millisecond, "cooldownremainingms": time.Millisecond, "remainingms": time.Millisecond, "waitms": time.Millisecond, "cooldownms": time.Millisecond,
 	"retryafterminutes": time.Minute, "resetinminutes": time.Minute, "resetsinminutes": time.Minute,
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/weirgate/weir/rules/hint"
 )
 
-// said is one line of testdata/retry-hints.jsonl.
+// said is one line of testdata/retry-hints.jsonl or more-hints.jsonl.
 type said struct {
 	ID      string            `json:"id"`
 	Headers map[string]string `json:"headers"`
@@ -19,25 +19,28 @@ type said struct {
 	WantMS  *int64            `json:"expect_ms"`
 }
 
+// lines are the recorded ways, and more of their kinds.
 func lines(t testing.TB) []said {
 	t.Helper()
-	f, err := os.Open("testdata/retry-hints.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	var all []said
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		var s said
-		if err := json.Unmarshal(sc.Bytes(), &s); err != nil {
+	for _, file := range []string{"retry-hints.jsonl", "more-hints.jsonl"} {
+		f, err := os.Open("testdata/" + file)
+		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, s)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
+		defer f.Close()
+		sc := bufio.NewScanner(f)
+		sc.Buffer(nil, 1<<20)
+		for sc.Scan() {
+			var s said
+			if err := json.Unmarshal(sc.Bytes(), &s); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, s)
+		}
+		if err := sc.Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return all
 }

@@ -12,9 +12,10 @@ var moments = []phrase{
 			"again", "retry", "try", "wait", "reset time", "resets", "reset", "refreshes", "refresh", "renews", "renew",
 			"available again", "available", "access", "unlocks", "unlock", "until",
 		}},
-		maybe(" again"), maybe(" is"), maybe(":"),
-		one(" at ", " on ", " after ", " until ", " by ", "  ", " ", "at ", "on ", "after ", "until ", "by "),
+		maybe(" again"), maybe(" is"), maybe(" daily", " every day"), maybe(":"),
+		one(" at: ", " at ", " on ", " after ", " until ", " by ", "  ", " ", "at ", "on ", "after ", "until ", "by "),
 	}},
+	{whole: true, steps: []step{one("limit reached|")}}, // Claude AI usage limit reached|1777936800
 	{steps: []step{one("在", "于", "於", "至", "到"), maybe(" ")}},
 }
 

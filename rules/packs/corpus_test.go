@@ -106,8 +106,7 @@ func judge(set *rules.Set, r *rules.Reply) judged {
 
 // notYet are the lines whose verdict differs from the recorded one, with the fields that do; a field that comes to pass
 // must leave the list.
-var notYet = map[string]string{
-}
+var notYet = map[string]string{}
 
 // CLS-2, and "Who wins": every recorded answer gets the recorded verdict.
 func TestCorpus(t *testing.T) {
