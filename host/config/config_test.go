@@ -207,7 +207,7 @@ connections:
     api_key: ${MISSING}
 combos:
   - id: c
-    config: {max_retries: 1, hedging: true, retry_delay: 5}
+    config: {max_retries: 1, unheard: true, retry_delay: 5}
 resilience:
   connectionCooldowns: {}
 settings:
@@ -231,7 +231,7 @@ settings:
 		"weir.yaml:13:96: plugins.settings.p.grants.secrets: are granted by giving them: leave this out and write each with its value under plugins.settings.p.secrets",
 		"weir.yaml:16:5: connections[0].provder: is not known here; did you mean provider?",
 		"weir.yaml:17:14: connections[0].api_key: needs the environment variable MISSING, which is not set; set it or write ${MISSING:-default}",
-		"weir.yaml:20:30: combos[0].config.hedging: is not known here",
+		"weir.yaml:20:30: combos[0].config.unheard: is not known here",
 		"weir.yaml:20:58: combos[0].config.retry_delay: must be a duration such as 30s or 10m",
 		"weir.yaml:22:3: resilience.connectionCooldowns: is not known here; did you mean connectionCooldown?",
 		"weir.yaml:24:25: settings.customBannedSignals[0]: must have 1 to 200 characters after trimming",
