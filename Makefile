@@ -72,7 +72,7 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	   done; \
 	 done
 
-properties: ## play HISTORIES random histories (1,000,000) on all gates of the resilience ladder (about a quarter of an hour)
+properties: ## play HISTORIES random histories (1,000,000) on all gates of the resilience ladder (up to half an hour)
 	@echo 'properties: $(HISTORIES) random histories on the gates of host/resilience'
 	@go test -count=1 -timeout 0 -run '^(TestProperties|TestPermitsEndOnce)$$' ./host/resilience -rapid.checks=$(HISTORIES)
 
