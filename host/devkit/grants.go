@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weirgate/weir/host/catalog"
-	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -103,25 +101,4 @@ func Grant(p wire.Permissions, names []string) (Grants, error) {
 		g.Providers = p.Providers.IDs
 	}
 	return g, nil
-}
-
-// declared is all that a manifest asks for, as a runtime grants it.
-func declared(p wire.Permissions) plugin.Grants {
-	g := plugin.Grants{Terminate: p.Terminate != nil}
-	if p.HTTP != nil {
-		g.HTTPHosts = p.HTTP.Hosts
-	}
-	if p.KV != nil {
-		g.KVBytes = p.KV.Bytes
-	}
-	if p.Providers != nil {
-		g.Providers = p.Providers.IDs
-	}
-	for _, s := range p.Secrets {
-		if g.Secrets == nil {
-			g.Secrets = plugin.Secrets{}
-		}
-		g.Secrets[s.Name] = catalog.Secret{}
-	}
-	return g
 }

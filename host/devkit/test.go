@@ -48,11 +48,7 @@ func (k Kit) Test(ctx context.Context, file string, cases []wire.Example) ([]plu
 	if err != nil {
 		return nil, nil, err
 	}
-	o, name := k.options(), filepath.Base(file)
-	if asks, err := k.load(ctx, name, content); err == nil && asks.Name != "" { // what it may do is what it asks for
-		o.Settings = map[string]plugin.Settings{asks.Name: {Grants: declared(asks.Permissions)}}
-	}
-	results, f := plugin.Rehearse(ctx, o, name, content, cases)
+	results, f := plugin.Rehearse(ctx, k.options(), filepath.Base(file), content, cases)
 	if f != nil {
 		return nil, (&Report{File: file}).findings(f), nil
 	}

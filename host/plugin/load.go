@@ -33,6 +33,7 @@ type source struct {
 	name      string  // that its manifest must state, empty: any
 	signature []byte  // in minisign's format, nil: none
 	granted   *Grants // nil: what the lock and the settings say
+	rehearsed bool    // it has what it asks for, as its author means it
 	untrusted bool    // it is only looked at, so that nobody need have accepted it
 	put       bool    // by the operator, which locks it
 }

@@ -99,10 +99,10 @@ func (l *loader) named(v *version, src source) *Fault {
 }
 
 // granted is what the version may do (PLG-12): a built-in one what it declares, another what the operator granted to its name in
-// the settings, and to its name and digest in the lock.
+// the settings, and to its name and digest in the lock; one that its author tries has what it asks for.
 func (l *loader) granted(v *version, src source, set Settings) Grants {
 	asks := v.manifest.Permissions
-	if src.origin == OriginBuiltin {
+	if src.origin == OriginBuiltin || src.rehearsed {
 		return asked(asks)
 	}
 	locked := Grants{}

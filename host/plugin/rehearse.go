@@ -19,11 +19,12 @@ type Rehearsed struct {
 
 // Rehearse loads the content of a plugin file to the side, as a third-party plugin of a gateway with o and without a look at
 // other plugins, and runs all examples of the plugin and then the given ones, where a load stops at the first that fails
-// (ABI-2.4, PLG-7). The name says by its ending whether it is a pack's source. The fault is that of the load.
+// (ABI-2.4, PLG-7). It is granted what its manifest asks for: its kv is empty and calls of http_fetch are denied all the same, as in
+// each example. The name says by its ending whether it is a pack's source. The fault is that of the load.
 func Rehearse(ctx context.Context, o Options, name string, content []byte, more []wire.Example) ([]Rehearsed, *Fault) {
 	r := New(o)
 	defer func() { _ = r.Close(context.WithoutCancel(ctx)) }() // nothing is kept, so nothing can be lost
-	v, f := r.loader().prepare(ctx, source{origin: OriginFolder, file: name, yaml: isYAML(name), bytes: content})
+	v, f := r.loader().prepare(ctx, source{origin: OriginFolder, file: name, yaml: isYAML(name), bytes: content, rehearsed: true})
 	defer v.release()
 	if f != nil {
 		f.At, f.File = r.o.Now(), name
