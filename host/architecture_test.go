@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/translate", "host/upstream", "rules", "sdk/wire", "store"},
 	"host/errorlog":  {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "host/upstream", "sdk/wire"}, // upstream: how events are cut
-	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "sdk/wire", "store"},
+	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "rules/operator", "sdk/wire", "store"},
 	"host/devkit":     {"host/catalog", "host/dispatch", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},
 	"cmd/weir":        {"host", "sdk/wire", "store"},

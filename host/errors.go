@@ -24,6 +24,14 @@ func (h *Host) newErrorLog() *errorlog.Log {
 	})
 }
 
+// preview says which recorded errors an operator's rules and defaults would be about (RUL-30). Nothing is changed or counted.
+func (h *Host) preview(ctx context.Context, set *operator.Set, last int, provider string) (errorlog.Preview, error) {
+	present := h.plugins.Present()
+	defer present.Close()
+	judges := func(provider string) dispatch.Judge { return present.Judge(&catalog.Provider{ID: provider}) }
+	return h.errors.Preview(ctx, last, provider, h.catalog.Current().Settings.CustomBannedSignals, set, judges)
+}
+
 // replay judges recorded errors with a candidate beside the plugins in force (PLG-9). Nothing is changed or counted.
 func (h *Host) replay(ctx context.Context, module []byte, last int, provider string) (errorlog.Replay, error) {
 	trial, err := h.plugins.Trial(ctx, module)

@@ -21,7 +21,7 @@ func (h *Host) ports() manage.Ports {
 		Now: h.o.Now, RequestID: h.ids.Next, Random: rand.Reader, Log: h.o.Log, Facts: h.facts,
 		Catalog: h.catalog.Current, Check: h.check, Change: h.change, Documents: h.store, Sealer: h.vault, StoreHealth: h.store.Health,
 		States: states{h}, Events: h.record, Order: h.order, Test: h.test, Plugins: h.plugins.List, Unquarantine: h.plugins.Unquarantine,
-		Shelf: h.plugins, Replay: h.replay, Errors: h.errors,
+		Shelf: h.plugins, Replay: h.replay, Preview: h.preview, Errors: h.errors,
 		Metrics: h.metrics.Handler(), Profiles: observe.Profiles(), Recent: h.metrics.Recent,
 		Stopping: h.stopped, KeyUsed: h.notes.keyUsed, Tested: h.notes.tested,
 	}

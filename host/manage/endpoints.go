@@ -65,6 +65,7 @@ func endpoints() []endpoint {
 		{method: patch, path: "/api/settings", needs: write, changes: true, summary: "Change general settings", body: json.RawMessage{}, answer: json.RawMessage{}, serve: patchGeneral},
 		{method: get, path: "/api/resilience", needs: read, summary: "Settings of the resilience", query: []string{"explain"}, answer: json.RawMessage{}, serve: getResilience},
 		{method: patch, path: "/api/resilience", needs: write, changes: true, summary: "Change settings of the resilience", body: json.RawMessage{}, answer: json.RawMessage{}, serve: patchResilience},
+		{method: post, path: "/api/resilience/rules/preview", needs: read, summary: "Which recorded errors an operator's error rules and defaults would be about", query: []string{"last", "provider"}, body: previewBody{}, answer: errorlog.Preview{}, serve: previewRules},
 		{method: post, path: "/api/resilience/explain", needs: read, summary: "Where a request would go, and what is left out by which gate", body: explainBody{}, answer: explanation{}, serve: explain},
 		{method: post, path: "/api/resilience/reset", needs: write, summary: "Close all breakers, or that of one provider; include clears what stands beside", optional: true, body: resetBody{}, answer: resetDone{}, serve: resetBreakers},
 		{method: get, path: "/api/resilience/model-cooldowns", needs: read, summary: "Models that are locked out on a connection, longest first", answer: modelCooldowns{}, serve: listModelCooldowns},

@@ -17,6 +17,7 @@ import (
 	"github.com/weirgate/weir/host/resilience/account"
 	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/resilience/lockout"
+	"github.com/weirgate/weir/rules/operator"
 	"github.com/weirgate/weir/store"
 )
 
@@ -55,6 +56,8 @@ type Ports struct {
 	// Replay judges recorded errors with a candidate beside what is in force (PLG-9); a candidate that does not load is a *plugin.Fault.
 	Replay func(ctx context.Context, module []byte, last int, provider string) (errorlog.Replay, error)
 	Errors Errors
+	// Preview says which recorded errors an operator's rules would be about (RUL-30); nil: there is no record.
+	Preview func(ctx context.Context, set *operator.Set, last int, provider string) (errorlog.Preview, error)
 
 	Metrics  http.Handler
 	Profiles http.Handler

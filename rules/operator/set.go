@@ -10,6 +10,9 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
+// Source is who decided, in the verdicts of this package: their Plugin.
+const Source = "settings"
+
 // Set is what an operator says about failed answers, between the phases of the plugins (CLS-7). It is a rules.Operator. The
 // zero value says nothing. It is never changed, and safe for concurrent use.
 type Set struct {
@@ -66,7 +69,7 @@ func covered(status int) bool {
 func (t *then) verdict(r *rules.Reply, name string, exact bool) wire.Verdict {
 	v := wire.Verdict{
 		Reason: t.reason, Scope: t.scope, Fallback: t.reason.DefaultFallback(), Cooldown: t.cooldown, Confidence: 100,
-		Breaker: wire.DefaultBreaker(t.scope, rules.HostStatus(r)), Plugin: "settings", Rule: name,
+		Breaker: wire.DefaultBreaker(t.scope, rules.HostStatus(r)), Plugin: Source, Rule: name,
 	}
 	if t.given { // RUL-32: a rule's is used as given, whatever the answer asks for; 0 is no time that anybody waits
 		v.Exact, v.Cooldown = true, max(t.cooldown, time.Millisecond)
