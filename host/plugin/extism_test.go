@@ -350,14 +350,61 @@ func TestExtismRefused(t *testing.T) {
 	}
 }
 
-// ABI-10, ABI-7 step 4: a child fills the cache of a guest of Extism, and a function above 64 KiB needs one.
+// ABI-10, ABI-7 step 4: what a child leaves in the cache is what the gateway then looks for, so that the gateway compiles no guest.
 func TestExtismInAChild(t *testing.T) {
-	dir := t.TempDir()
-	v, f := loadFile(t, Options{Compile: CompileInChild, Child: child(t, ""), CacheDir: dir}, "a.wasm", badExtism(t).bytes)
+	dir, wasm := t.TempDir(), badExtism(t).bytes
+	o := Options{Compile: CompileInChild, Child: child(t, ""), CacheDir: dir}
+	v, f := loadFile(t, o, "a.wasm", wasm)
 	if f != nil {
 		t.Fatal(f)
 	}
-	if n := cached(t, filepath.Join(dir, v.code)); n == 0 {
-		t.Error("no files in the cache")
+	l := New(o).loader()
+	outline, f := precheck(wasm, l.widest)
+	if f != nil {
+		t.Fatal(f)
+	}
+	metered, _, f := l.meter(wasm, outline, l.widest)
+	if f != nil {
+		t.Fatal(f)
+	}
+	alone := t.TempDir()
+	if f := l.compileApart(t.Context(), metered, alone); f != nil {
+		t.Fatal(f)
+	}
+	left, err := filepath.Glob(filepath.Join(alone, "*", "*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("the child left %v, %v", left, err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(dir, v.code, "*", filepath.Base(left[0]))); len(found) != 1 {
+		t.Error("the gateway does not use what the child has compiled")
+	}
+}
+
+// ABI-10: a function above 64 KiB, as interpreters have them, needs the operator's body_kib and a process of its own to compile in.
+func TestExtismLargeBody(t *testing.T) {
+	body := append(append([]byte{0}, bytes.Repeat([]byte{0x01}, 70<<10)...), 0x41, 0, 0x0b) // nothing, 70,000 times
+	wasm := []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+	wasm = part(wasm, 1, vec([]byte{0x60, 1, 0x7e, 1, 0x7e}, []byte{0x60, 0, 1, 0x7f}))
+	wasm = part(wasm, 2, vec(append(append(text("extism:host/env"), text("alloc")...), 0, 0)))
+	wasm = part(wasm, 3, []byte{1, 1})
+	wasm = part(wasm, 5, []byte{1, 0, 1})
+	wasm = part(wasm, 7, vec(append(text("weir_describe"), 0, 1), append(text("memory"), 2, 0)))
+	wasm = part(wasm, 10, vec(append(number(uint64(len(body))), body...)))
+	raised := map[string]Settings{"interpreter": {Limits: Limits{BodyKiB: 128}}}
+	for _, c := range []struct {
+		name string
+		o    Options
+		code string
+		says string
+	}{
+		{"as it is", Options{}, CodeModuleLimit, "at most 65536"},
+		{"raised, in this process", Options{Settings: raised}, "body_too_large", "plugins.compile to child"},
+		{"raised, in a child", Options{Settings: raised, Compile: CompileInChild, Child: child(t, "")}, CodeDescribe, "answered nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, f := loadFile(t, c.o, "a.wasm", wasm); f == nil || f.Code != c.code || !strings.Contains(f.Message, c.says) {
+				t.Error(f)
+			}
+		})
 	}
 }
