@@ -76,7 +76,7 @@ func (a *app) classify() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON Lines, one verdict each")
 	c.Flags().BoolVar(&expect, "expect", false, "compare with each line's expect, and print what differs")
 	c.Flags().BoolVar(&explain, "explain", false, "say for each verdict which field of the answer the rule rests on")
-	c.Flags().BoolVar(&hints, "hints", false, "only read the times, of lines that have expect_ms or none of the other fields")
+	c.Flags().BoolVar(&hints, "hints", false, "only read when each answer says to come back, and compare that")
 	c.Flags().StringVar(&plugins, "plugins", "", "folder of plugins to judge with, beside the built-in ones")
 	return c
 }
