@@ -14,8 +14,9 @@ import (
 )
 
 type errorList struct {
-	Errors []errorlog.Record `json:"errors"`
-	Total  int               `json:"total"`
+	Errors  []errorlog.Record `json:"errors"`
+	Total   int               `json:"total"`
+	Dropped int64             `json:"dropped"` // since the start: the queue was full, or the store does not write
 }
 
 // listErrors answers recorded upstream errors, newest first (OBJ-19): as a list, or as bare lines of the corpus.
@@ -37,7 +38,7 @@ func listErrors(s *Server, c *call) (any, error) {
 		return nil, unreadableRecord(err)
 	}
 	if !lines {
-		return errorList{records, total}, nil
+		return errorList{records, total, s.ports.Errors.Dropped()}, nil
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

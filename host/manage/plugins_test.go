@@ -87,6 +87,8 @@ func (e *errorRecord) List(_ context.Context, f errorlog.Filter, limit, offset i
 	return e.records, len(e.records), e.fail
 }
 
+func (e *errorRecord) Dropped() int64 { return 4 }
+
 func (e *errorRecord) Clear(context.Context) (int, error) { return 2, e.fail }
 
 var (
@@ -274,7 +276,7 @@ func TestErrors(t *testing.T) {
 	r := newRig(t, func(r *rig) { r.ports.Errors = rec })
 	t.Run("OBJ-19 a list with filters", func(t *testing.T) {
 		r.call("GET", "/api/errors?provider=acme&reason=model_capacity&since=1h&until=2026-07-01T11:30:00Z&limit=5&offset=2", "").is(200).
-			has("total", 2, "errors.0.id", "e-2", "errors.0.status", 429)
+			has("total", 2, "dropped", 4, "errors.0.id", "e-2", "errors.0.status", 429)
 		want := errorlog.Filter{Provider: "acme", Reason: wire.Overloaded, Since: r.clock().Add(-time.Hour), Until: time.Date(2026, 7, 1, 11, 30, 0, 0, time.UTC)}
 		if diff := cmp.Diff(want, rec.filter); diff != "" || rec.limit != 5 || rec.offset != 2 {
 			t.Errorf("asked for %d from %d: %s", rec.limit, rec.offset, diff)

@@ -123,6 +123,7 @@ type Shelf interface {
 type Errors interface {
 	List(ctx context.Context, f errorlog.Filter, limit, offset int) (records []errorlog.Record, total int, err error)
 	Clear(ctx context.Context) (removed int, err error)
+	Dropped() int64 // records that were lost since the start
 }
 
 // Events is the journal as people read it; *record.Recorder is one.
