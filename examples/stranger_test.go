@@ -3,6 +3,7 @@ package examples_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -30,6 +31,15 @@ func TestStranger(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(module), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for i, program := range programs(t, "../docs/embedding.md") {
+		page := filepath.Join(dir, fmt.Sprint("page", i))
+		if err := os.Mkdir(page, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(page, "main.go"), []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	bin := t.TempDir()
 	golang(t, dir, "mod", "tidy")
 	golang(t, dir, "build", "-o", bin+string(filepath.Separator), "./...")
@@ -46,7 +56,37 @@ func TestStranger(t *testing.T) {
 			}
 		}
 	})
+	t.Run("the page about embedding", func(t *testing.T) {
+		said, err := exec.CommandContext(t.Context(), filepath.Join(bin, "page1")).Output()
+		if err != nil || string(said) != "true quota_exhausted connection\n" {
+			t.Errorf("%q %v", said, err)
+		}
+		if _, err := os.Stat(filepath.Join(bin, "page0")); err != nil { // it serves for ever; the program below is the same and ends
+			t.Error(err)
+		}
+	})
 	t.Run("the gateway", func(t *testing.T) { serves(t, filepath.Join(bin, "stranger")) })
+}
+
+// programs are the blocks of Go of a page.
+func programs(t *testing.T, page string) []string {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, part := range strings.Split(string(b), "```go\n")[1:] {
+		program, _, ok := strings.Cut(part, "```")
+		if !ok {
+			t.Fatalf("%s has a block without an end", page)
+		}
+		list = append(list, program)
+	}
+	if len(list) != 2 {
+		t.Fatalf("%s has %d programs", page, len(list))
+	}
+	return list
 }
 
 // serves runs the embedding program.

@@ -22,7 +22,8 @@ const guide = "../../docs/plugins"
 //
 // A block of code is ```LANGUAGE and what it is: `sh` runs in a shell that ends with the first fault; `sh fails` is one that must
 // fail; `sh terminal` is a gateway that stays until the page ends; `LANGUAGE file=NAME` is a file; `text` after a block of sh is
-// what it prints, where "..." stands for anything, also for lines; `LANGUAGE` alone is only read.
+// what it prints, where "..." stands for anything, also for lines; `text terminal` is a line that the gateway prints;
+// `LANGUAGE` alone is only read.
 func TestGuide(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(guide, "*.md"))
 	if err != nil || len(pages) == 0 {
@@ -42,7 +43,7 @@ func TestGuide(t *testing.T) {
 			r := newReader(t)
 			for i, b := range blocks {
 				want := ""
-				if i+1 < len(blocks) && blocks[i+1].language == "text" {
+				if i+1 < len(blocks) && blocks[i+1].language == "text" && !blocks[i+1].is("terminal") {
 					want = blocks[i+1].body
 				}
 				r.follow(b, want)
@@ -159,6 +160,8 @@ func (r *reader) follow(b block, want string) {
 		r.serve(b)
 	case b.language == "sh":
 		r.run(b, want)
+	case b.language == "text" && b.is("terminal"):
+		r.heard(b)
 	}
 }
 
@@ -191,6 +194,20 @@ func (r *reader) serve(b block) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	r.t.Fatalf("line %d: the gateway does not come up", b.line)
+}
+
+// heard waits for a line in the terminal of the gateway.
+func (r *reader) heard(b block) {
+	r.t.Helper()
+	said := []byte(nil)
+	for range 200 {
+		said, _ = os.ReadFile(filepath.Join(r.dir, "..", "serve.log"))
+		if matches("...\n"+b.body+"...\n", string(said)) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	r.t.Fatalf("line %d: the gateway does not say\n%s\nit said\n%s", b.line, b.body, said)
 }
 
 // run runs a block. What looks at a running gateway may look again for a while: it takes files after a moment.
