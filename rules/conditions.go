@@ -196,9 +196,28 @@ func (p *ruleParser) patterns(field string, raw json.RawMessage) {
 	for _, s := range p.texts(field, raw) {
 		p.exprs++
 		if re := p.regexp(field, "(?i)"+s, s); re != nil {
-			p.rule.patterns = append(p.rule.patterns, pattern{expr: s, re: re, literals: scan.Literals("(?i)" + s), anchored: scan.Anchored("(?i)" + s), size: programSize("(?i)" + s)})
+			p.rule.patterns = append(p.rule.patterns, branches(s, re)...)
 		}
 	}
+}
+
+// branches are the alternatives of an expression, each an expression of its own: so each is tried only where all of its own
+// literals stand.
+func branches(s string, whole *regexp.Regexp) []pattern {
+	var all []pattern
+	for _, expr := range scan.Branches("(?i)" + s) {
+		re, err := regexp.Compile(expr)
+		if err != nil {
+			all = nil
+			break
+		}
+		all = append(all, pattern{expr: expr, re: re, literals: scan.Literals(expr), anchored: scan.Anchored(expr), size: programSize(expr)})
+	}
+	if all == nil {
+		expr := "(?i)" + s
+		all = []pattern{{expr: s, re: whole, literals: scan.Literals(expr), anchored: scan.Anchored(expr), size: programSize(expr)}}
+	}
+	return all
 }
 
 // regexp compiles expr, which was written as given.

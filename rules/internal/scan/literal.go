@@ -20,6 +20,20 @@ func Literals(expr string) [][]string {
 	return literals(re.Simplify())
 }
 
+// Branches returns the alternatives of a regular expression, each as one of its own; none when it has no alternatives on its
+// outermost level. A text matches the expression where it matches one of them.
+func Branches(expr string) []string {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil || re.Op != syntax.OpAlternate {
+		return nil
+	}
+	all := make([]string, len(re.Sub))
+	for i, sub := range re.Sub {
+		all[i] = sub.String()
+	}
+	return all
+}
+
 // Anchored reports whether the expression asks where a text or a line begins or ends.
 func Anchored(expr string) bool {
 	re, err := syntax.Parse(expr, syntax.Perl)

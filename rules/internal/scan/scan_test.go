@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,4 +133,26 @@ func FuzzLiterals(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestBranches(t *testing.T) {
+	for expr, want := range map[string]string{"abc": "", "(?i)a+b|cd": "2", "(a|b)c": "", "xa|xb": "", "(": "", "^a|(?m:^b$)|c{2,3}": "3"} {
+		got := Branches(expr)
+		if len(got) == 0 && want == "" {
+			continue
+		}
+		if fmt.Sprint(len(got)) != want {
+			t.Errorf("%s: %q", expr, got)
+		}
+		whole := regexp.MustCompile(expr)
+		for _, text := range []string{"AAB", "cd", "ba", "\nb\n", "ccc", "x", "aab", "CD"} {
+			one := false
+			for _, b := range got {
+				one = one || regexp.MustCompile(b).MatchString(text)
+			}
+			if one != whole.MatchString(text) {
+				t.Errorf("%s on %q: %v", expr, text, one)
+			}
+		}
+	}
 }
