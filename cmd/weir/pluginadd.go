@@ -240,11 +240,19 @@ func (p *pluginAdd) ask() (string, error) {
 	if err != nil && answer == "" { // no terminal after all, such as /dev/null
 		return "", nobody
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return "all", nil
-	case "n", "no":
-		return "none", nil
+	if names := meant(answer); names != "" {
+		return names, nil
 	}
 	return "", fail(exitFaulty, "%s was not added", p.name)
+}
+
+// meant is what an answer grants; empty: nothing is to be added.
+func meant(answer string) string {
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return "all"
+	case "n", "no":
+		return "none"
+	}
+	return ""
 }
