@@ -19,14 +19,12 @@ func TestCallersFaults(t *testing.T) {
 			if !ownForm(a) {
 				providers = append(providers, named(all)...)
 			}
-			for _, p := range providers {
-				for _, auth := range []wire.Auth{wire.AuthAPIKey, wire.AuthOAuth, wire.AuthLocal} {
-					b := a
-					b.Provider, b.Auth = p, auth
-					got := judge(set, b.reply())
-					if wrong := compare(b, got, map[string]int{}); wrong != "" {
-						t.Errorf("%s, %s: differs in %s: got %d %s %s fallback=%v terminal=%v by %s", p, auth, wrong, got.status, got.Reason, got.Scope, got.Fallback, got.Terminal, got.Evidence())
-					}
+			for i, p := range providers {
+				b := a
+				b.Provider, b.Auth = p, []wire.Auth{wire.AuthAPIKey, wire.AuthOAuth, wire.AuthLocal}[i%3]
+				got := judge(set, b.reply())
+				if wrong := compare(b, got, map[string]int{}); wrong != "" {
+					t.Errorf("%s, %s: differs in %s: got %d %s %s fallback=%v terminal=%v by %s", p, b.Auth, wrong, got.status, got.Reason, got.Scope, got.Fallback, got.Terminal, got.Evidence())
 				}
 			}
 		})
