@@ -185,6 +185,8 @@ func comboConfig(it *item[ComboInput], o *ComboConfigInput) ComboConfig {
 		TargetTimeout:       span("targetTimeoutMs", o.TargetTimeout, most),
 		ComboTimeout:        span("comboTimeoutMs", o.ComboTimeout, most),
 		FirstContentTimeout: span("firstContentTimeoutMs", o.FirstContentTimeout, 600_000),
+		StallTimeout:        span("stallTimeoutMs", o.StallTimeout, 600_000),
+		StreamRecovery:      recovery(it, o.StreamRecovery),
 		FallbackOnFilter:    o.FallbackOnFilter,
 		FallbackOnOverflow:  o.FallbackOnOverflow,
 		MaxDepth:            whole("maxComboDepth", o.MaxDepth, 1, 10),
@@ -198,6 +200,19 @@ func comboConfig(it *item[ComboInput], o *ComboConfigInput) ComboConfig {
 		StickyRoundRobin:    whole("stickyRoundRobinLimit", o.StickyRoundRobin, 1, 1000),
 		Context:             contextRequirements(it, o.Context),
 	}
+}
+
+// recovery checks what is to become of streams that are cut (STM-64).
+func recovery(it *item[ComboInput], word *string) string {
+	if word == nil {
+		return ""
+	}
+	switch *word {
+	case "off", "hold", "continue":
+	default:
+		it.fault("config.streamRecovery", "must be off, hold or continue")
+	}
+	return *word
 }
 
 // contextRequirements checks what a combo wants of its models' windows (CMB-5).

@@ -64,6 +64,9 @@ func (b *builder) describe(unique map[string]*Provider, d *Described, w *wire.Pr
 		Compatible: generic(w.ID), Executor: d.Plugin, Plugin: d.Plugin, Docs: w.Docs, KeyEnv: slices.Clone(w.KeyEnv),
 		Meta: Meta{Revision: 1, ManagedBy: ByPlugin},
 	}
+	if w.AssistantPrefill {
+		p.Prefill = &w.AssistantPrefill
+	}
 	if w.PassthroughModels != nil {
 		p.Passthrough = *w.PassthroughModels
 	}
@@ -184,6 +187,9 @@ func (b *builder) override(it *item[ProviderInput], p *Provider) {
 	set(&p.Auth, o.Auth)
 	set(&p.Passthrough, o.PassthroughModels)
 	set(&p.PerModel, o.PerModelQuota)
+	if o.AssistantPrefill != nil {
+		p.Prefill = o.AssistantPrefill
+	}
 	set(&p.AllowPrivate, o.AllowPrivate)
 	if !slices.Contains([]Category{"", OAuth, APIKey, Local}, p.Category) {
 		it.fault("category", "must be oauth, apikey or local")

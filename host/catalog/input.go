@@ -63,6 +63,7 @@ type ProviderInput struct {
 	Models            []ModelInput            `json:"models,omitempty" file:"models"`
 	PassthroughModels *bool                   `json:"passthroughModels,omitempty" file:"passthrough_models"`
 	PerModelQuota     *bool                   `json:"perModelQuota,omitempty" file:"per_model_quota"`
+	AssistantPrefill  *bool                   `json:"assistantPrefill,omitempty" file:"assistant_prefill"`
 	Headers           map[string]string       `json:"headers,omitempty" file:"headers"`
 	AllowPrivate      *bool                   `json:"allowPrivate,omitempty" file:"allow_private"`
 }
@@ -133,6 +134,8 @@ type ComboConfigInput struct {
 	TargetTimeout       *Millis `json:"targetTimeoutMs,omitempty" file:"target_timeout"`
 	ComboTimeout        *Millis `json:"comboTimeoutMs,omitempty" file:"combo_timeout"`
 	FirstContentTimeout *Millis `json:"firstContentTimeoutMs,omitempty" file:"first_content_timeout"`
+	StallTimeout        *Millis `json:"stallTimeoutMs,omitempty" file:"stall_timeout"`
+	StreamRecovery      *string `json:"streamRecovery,omitempty" file:"stream_recovery"`
 	FallbackOnFilter    *bool   `json:"fallbackOnContentFilter,omitempty" file:"fallback_on_content_filter"`
 	FallbackOnOverflow  *bool   `json:"fallbackOnContextOverflow,omitempty" file:"fallback_on_context_overflow"`
 	MaxDepth            *int    `json:"maxComboDepth,omitempty" file:"max_combo_depth"`

@@ -76,6 +76,7 @@ type Provider struct {
 	Executor     string // name of the plugin that executes it
 	Plugin       string // name of the plugin that described it, empty for an operator's own
 	Docs         string
+	Prefill      *bool         // assistant_prefill: whether its models go on with an assistant's turn (STM-43); nil: not said
 	Connections  []*Connection // active ones, by priority then id
 	All          []*Connection // also the inactive ones
 	Meta
@@ -147,6 +148,8 @@ type ComboConfig struct {
 	TargetTimeout       *time.Duration
 	ComboTimeout        *time.Duration
 	FirstContentTimeout *time.Duration
+	StallTimeout        *time.Duration // CMB-26; 0: as the settings say
+	StreamRecovery      string         // off, hold, continue; empty: as the settings say (STM-64)
 	FallbackOnFilter    *bool
 	FallbackOnOverflow  *bool
 	MaxDepth            *int

@@ -237,7 +237,10 @@ func shownConfig(c catalog.ComboConfig) (v catalog.ComboConfigInput) {
 	v.FallbackOnFilter, v.FallbackOnOverflow = c.FallbackOnFilter, c.FallbackOnOverflow
 	v.RetryDelay, v.FallbackDelay = millis(c.RetryDelay), millis(c.FallbackDelay)
 	v.TargetTimeout, v.ComboTimeout = millis(c.TargetTimeout), millis(c.ComboTimeout)
-	v.FirstContentTimeout = millis(c.FirstContentTimeout)
+	v.FirstContentTimeout, v.StallTimeout = millis(c.FirstContentTimeout), millis(c.StallTimeout)
+	if c.StreamRecovery != "" {
+		v.StreamRecovery = &c.StreamRecovery
+	}
 	v.CooldownWait, v.Hedging, v.MaxSetRetries = c.CooldownWait, c.Hedging, c.MaxSetRetries
 	v.SetRetryDelay, v.HedgeDelay, v.PredictiveTTFT = millis(c.SetRetryDelay), millis(c.HedgeDelay), millis(c.PredictiveTTFT)
 	v.StickyWeighted, v.StickyRoundRobin = c.StickyWeighted, c.StickyRoundRobin

@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 			Local:  CooldownProfile{Base: 2 * time.Second, MaxSteps: 3},
 		},
 		MaxCooldown:          30 * time.Minute,
-		RouteDefaults:        RouteDefaults{FallbackOnOverflow: true},
+		RouteDefaults:        RouteDefaults{FallbackOnOverflow: true, StreamRecovery: "off"},
 		ExposeRoutingHeaders: "auto",
 		FetchTimeout:         10 * time.Minute, BodyTimeout: 10 * time.Minute, ConnectTimeout: 30 * time.Second,
 		StreamIdleTimeout: 10 * time.Minute, ReadinessTimeout: 80 * time.Second, AttemptDeadline: 30 * time.Minute,
@@ -78,7 +78,10 @@ func TestDefaults(t *testing.T) {
 		ComboCooldownWait:      ComboCooldownWait{Enabled: true, MaxWait: 90 * time.Second, MaxAttempts: 5, Budget: 5 * time.Minute},
 		ProviderQuotaOverrides: map[string]QuotaOverride{}, ProviderStrategies: map[string]string{},
 		FallbackStrategy: "fill-first", StickyRoundRobinLimit: 3, CredentialCheckInterval: time.Hour,
-		ErrorRecord:        ErrorRecord{Enabled: true, RetentionDays: 14, MaxRows: 5000, MaxBodyBytes: 65536},
+		ErrorRecord:  ErrorRecord{Enabled: true, RetentionDays: 14, MaxRows: 5000, MaxBodyBytes: 65536},
+		ReadinessMax: 3 * time.Minute, ContentStall: -time.Millisecond, Heartbeat: 15 * time.Second,
+		StreamRecovery:     StreamRecovery{Throughput: ThroughputWatchdog{Warmup: 30 * time.Second, Window: 30 * time.Second, MinRate: 4, MinBytes: 1}},
+		Streams:            Streams{EarlyKeepalive: 15 * time.Second, MaxEventBytes: 16 << 20, HoldMaxBytes: 4 << 20},
 		ProviderErrorRules: json.RawMessage("{}"), ProviderErrorDefaults: json.RawMessage("{}"),
 		ExecutionMaxWait: 10 * time.Minute,
 	}
@@ -238,7 +241,7 @@ func TestDocuments(t *testing.T) {
 			got = append(got, n.Members[i].Name)
 		}
 		want := []string{
-			"connectionCooldown", "providerBreaker", "waitForCooldown", "comboCooldownWait", "streamStallCooldown", "routeDefaults",
+			"connectionCooldown", "providerBreaker", "waitForCooldown", "comboCooldownWait", "streamStallCooldown", "streamRecovery", "streams", "routeDefaults",
 			"providerCooldown", "providerQuotaOverrides", "p2cLatency", "modelLockout", "credentialHealthCheck", "legacy",
 		}
 		if d := cmp.Diff(want, got); d != "" {
@@ -251,6 +254,8 @@ func TestDocuments(t *testing.T) {
 		}
 		section("waitForCooldown", `{"enabled":true,"maxRetries":5,"maxRetryWaitSec":90,"budgetMs":300000}`)
 		section("comboCooldownWait", `{"enabled":true,"maxWaitMs":90000,"maxAttempts":5,"budgetMs":300000}`)
+		section("streams", `{"earlyKeepaliveMs":15000,"maxEventBytes":16777216,"holdMaxBytes":4194304}`)                                                                                                 // STM-65
+		section("streamRecovery", `{"enabled":false,"continueMidStream":false,"throughputWatchdog":{"enabled":false,"warmupMs":30000,"windowMs":30000,"minUsefulBytesPerSecond":4,"minUsefulBytes":1}}`) // STM-30
 		section("modelLockout", `{"enabled":false,"errorCodes":[403,404,429,502,503,504],"baseCooldownMs":120000,"maxCooldownMs":600000,`+
 			`"maxBackoffSteps":10,"useExponentialBackoff":true}`)
 		local := `{"failureThreshold":2,"degradationThreshold":1,"resetTimeoutMs":15000,` +

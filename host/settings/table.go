@@ -63,6 +63,7 @@ func Table() []Row {
 		breakerRows("local", "LOCAL", 2, 0, 15_000, func(v *Values) *BreakerProfile { return &v.ProviderBreaker.Local }),
 		waitRows(),
 		stallRows(),
+		streamRows(),
 		routeRows(),
 		windowRows(),
 		providerRows(),
@@ -72,6 +73,7 @@ func Table() []Row {
 		accountRows(),
 		errorRows(),
 		timeoutRows(),
+		streamTimeRows(),
 		environmentRows(),
 	)
 }
@@ -87,6 +89,14 @@ func routeRows() []Row {
 			Path: "routeDefaults.firstContentTimeoutMs", Docs: []Doc{Resilience}, Default: 0, Max: 600_000,
 			Meaning: "first useful event of a stream, or first byte of a plain answer; 0: `STREAM_READINESS_TIMEOUT_MS`",
 			at:      func(v *Values) any { return &v.RouteDefaults.FirstContentTimeout },
+		}, {
+			Path: "routeDefaults.stallTimeoutMs", Docs: []Doc{Resilience}, Default: 0, Max: 600_000,
+			Meaning: "time without a sign of the model, also after output; 0: `STREAM_CONTENT_STALL_TIMEOUT_MS` before the first output, `STREAM_IDLE_TIMEOUT_MS` after it",
+			at:      func(v *Values) any { return &v.RouteDefaults.StallTimeout },
+		}, {
+			Path: "routeDefaults.streamRecovery", Docs: []Doc{Resilience}, Default: "off", Words: []string{"off", "hold", "continue"},
+			Meaning: "what becomes of a stream that is cut: an error, another attempt behind the scenes, or a continuation",
+			at:      func(v *Values) any { return &v.RouteDefaults.StreamRecovery },
 		}, {
 			Path: "routeDefaults.fallbackOnContentFilter", Docs: []Doc{Resilience}, Default: false,
 			Meaning: "an answer refused by a content filter may try the next target",

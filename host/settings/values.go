@@ -17,6 +17,9 @@ type Values struct {
 	ConnectTimeout       time.Duration // STM-1
 	StreamIdleTimeout    time.Duration // STM-1: no upstream bytes
 	ReadinessTimeout     time.Duration // STM-1: first useful event
+	ReadinessMax         time.Duration // STM-1, STM-12: ceiling of the adaptive time to it
+	ContentStall         time.Duration // STM-20; 0: off, negative: the adaptive time to the first useful event
+	Heartbeat            time.Duration // STM-13; 0: none
 	AttemptDeadline      time.Duration // STM-2; 0: off
 	CompatHeaders        bool          // OV-11
 	AutoDisableBanned    bool          // COOL-63
@@ -35,6 +38,8 @@ type Values struct {
 	ProviderStrategies      map[string]string        // SEL-3: account strategy by provider in lower case
 	StickyRoundRobinLimit   int                      // SEL-4
 	StreamStallCooldown     bool                     // COOL-32
+	StreamRecovery          StreamRecovery           // STM-40, STM-43
+	Streams                 Streams                  // STM-65
 	CredentialCheckInterval time.Duration            // COOL-59, OTH-43; 0: no recheck
 	ErrorRecord             ErrorRecord
 	ProviderErrorRules      json.RawMessage // RUL-30; an object
@@ -46,6 +51,30 @@ type Values struct {
 type RouteDefaults struct {
 	TargetTimeout       time.Duration
 	FirstContentTimeout time.Duration
+	StallTimeout        time.Duration
+	StreamRecovery      string // off, hold, continue (STM-64)
 	FallbackOnFilter    bool
 	FallbackOnOverflow  bool
+}
+
+// StreamRecovery is streamRecovery: what is done about streams that are cut (STM-40, STM-43).
+type StreamRecovery struct {
+	Enabled    bool // early recovery
+	Continue   bool // in mid-stream
+	Throughput ThroughputWatchdog
+}
+
+// ThroughputWatchdog is streamRecovery.throughputWatchdog (STM-30).
+type ThroughputWatchdog struct {
+	Enabled        bool
+	Warmup, Window time.Duration
+	MinRate        int // useful bytes per second
+	MinBytes       int
+}
+
+// Streams is streams (STM-65).
+type Streams struct {
+	EarlyKeepalive time.Duration // 0: never
+	MaxEventBytes  int
+	HoldMaxBytes   int
 }
