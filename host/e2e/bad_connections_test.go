@@ -30,6 +30,7 @@ combos:
     targets: [{model: agentrouter/m, connection: lying}, {model: zoo/m}]
 resilience:
   routeDefaults: {targetTimeoutMs: 500, firstContentTimeoutMs: 500}
+  providerBreaker: {local: {failureThreshold: 100}} # the bad ones must not speak for the provider
 `)
 	return b.String()
 }

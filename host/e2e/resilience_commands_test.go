@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The commands over the resilience tell what is out, by which answer and until when, and clear it (OBJ-23, OBJ-24, OBJ-25,
@@ -63,6 +64,7 @@ resilience: {providerBreaker: {apikey: {failureThreshold: 1, resetTimeoutMs: 600
 	}
 	says("lockouts list", "openai locked M1", "quota_exhausted 10m0s 1 429, rule generic/")
 	says("breakers list", "mistral OPEN 1 transient")
+	g.eventually(5*time.Second, "the events are written", func() bool { return strings.Contains(g.weir("history").out, "down (m)") })
 	says("history", "cooling (M1) cools down until", "for rate_limit_exceeded", "banned (M1) is banned until a person or new credentials help",
 		"the quota of M1 on locked is locked out until", "the breaker of mistral opened after 1 failure, the last a 503", "it lets a probe through at")
 	for command, field := range map[string]string{
@@ -78,6 +80,9 @@ resilience: {providerBreaker: {apikey: {failureThreshold: 1, resetTimeoutMs: 600
 	says("breakers reset mistral --include lockouts,cooldowns", "Reset 1 circuit breaker(s).")
 	says("cooldowns clear --all", "Cleared 2 connection(s) and 0 lockout(s);", "1 in a terminal state stayed as they are; weir connections reset ID ends one.")
 	says("connections reset banned", "The connection banned was banned and is healthy now.")
+	g.eventually(5*time.Second, "the events are written", func() bool { // up to 50 ms late (OV-8)
+		return strings.Contains(g.weir("history").out, "banned is healthy again")
+	})
 	says("history", "the breaker of mistral closed, for a person reset it", "M1 on locked is enabled again", "banned is healthy again")
 	says("settings set providerBreaker.apikey.degradationThreshold 1", "providerBreaker.apikey.degradationThreshold is 1 now.")
 	for _, wrong := range []string{"cooldowns clear", "cooldowns clear x --all", "cooldowns clear x --provider y", "lockouts clear", "lockouts clear openai", "lockouts clear openai m --all"} {
