@@ -186,13 +186,14 @@ func (f *failure) length(n int) (length time.Duration, explicit bool) {
 		return max(concurrencyLock, hint), hint > 0
 	}
 	base := f.limits.Base
-	if base <= 0 {
+	soon := !f.limits.Enabled && WaitFor(string(v.Reason)) == resilience.WaitTransient
+	if base <= 0 || soon { // what heals by itself soon is left alone as briefly as a connection would be, so that it can be waited for
 		base = f.base
 	}
 	if v.Cooldown > 0 {
 		base = v.Cooldown
 	}
-	if hint > base {
+	if hint > base || hint > 0 && soon && v.Cooldown == 0 {
 		return hint, true
 	}
 	if v.Reason == wire.QuotaExhausted && hint == 0 && v.Cooldown == 0 {

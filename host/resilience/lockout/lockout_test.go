@@ -145,17 +145,48 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// LOCK-20, LOCK-22, CMB-42: what heals by itself soon takes a model out for the connection's base, or as long as the answer asked,
+// so that a request can wait for it; where the operator has set lengths for models, those hold.
+func TestTransientLocksAreShort(t *testing.T) {
+	settle := func(enabled bool, hint time.Duration) time.Duration {
+		r := newRig()
+		values := *gatetest.Defaults()
+		values.ModelLockout.Enabled = enabled
+		now := resilience.Moment{Now: start, Catalog: &catalog.Snapshot{Settings: &values}}
+		v := wire.Verdict{Reason: wire.RateLimitExceeded, Scope: wire.ScopeModel, RetryAfter: hint, Hinted: hint > 0}
+		target := r.target("a", "m")
+		p, _ := r.gate.Admit(now, target)
+		r.gate.Settle(now, target, p, resilience.Outcome{Verdict: v})
+		return r.gate.List(start)[0].Remaining
+	}
+	for _, c := range []struct {
+		enabled    bool
+		hint, want time.Duration
+	}{
+		{false, 0, 3 * time.Second},
+		{false, time.Second, time.Second},
+		{false, 10 * time.Minute, 10 * time.Minute},
+		{true, 0, 2 * time.Minute},
+		{true, time.Second, 2 * time.Minute},
+		{true, 10 * time.Minute, 10 * time.Minute},
+	} {
+		if got := settle(c.enabled, c.hint); got != c.want {
+			t.Errorf("enabled %v, hint %s: %s, want %s", c.enabled, c.hint, got, c.want)
+		}
+	}
+}
+
 // LOCK-33, LOCK-26: what the listing shows, the longest first; the reason and the cause are those of the verdict.
 func TestList(t *testing.T) {
 	r := newRig()
-	r.lock(0, "a", "m", wire.Overloaded)
+	r.lock(0, "a", "m", wire.ModelNotFound)
 	r.lock(time.Minute, "b", "n", wire.AuthError)
 	got := r.gate.List(start.Add(time.Minute))
 	want := []lockout.Lock{
 		{Provider: "p", Connection: "b", Model: "n", Scope: lockout.ScopeExact, Reason: wire.AuthError, Remaining: 2 * time.Minute, FailureCount: 1,
 			LockedAt: start.Add(time.Minute), Until: start.Add(3 * time.Minute),
 			Cause: &resilience.Cause{RequestID: "r1", At: start.Add(time.Minute).UnixMilli(), Status: 529, Plugin: "pack", Rule: "rule"}},
-		{Provider: "p", Connection: "a", Model: "m", Scope: lockout.ScopeExact, Reason: wire.Overloaded, Remaining: time.Minute, FailureCount: 1,
+		{Provider: "p", Connection: "a", Model: "m", Scope: lockout.ScopeExact, Reason: wire.ModelNotFound, Remaining: time.Minute, FailureCount: 1,
 			LockedAt: start, Until: start.Add(2 * time.Minute),
 			Cause: &resilience.Cause{RequestID: "r1", At: start.UnixMilli(), Status: 529, Plugin: "pack", Rule: "rule"}},
 	}
@@ -166,7 +197,7 @@ func TestList(t *testing.T) {
 		t.Errorf("of one connection (-want +got):\n%s", diff)
 	}
 	refusal := r.gate.Peek(at(time.Minute), r.target("a", "m"))
-	if refusal == nil || !refusal.RetryAt.Equal(start.Add(2*time.Minute)) || !refusal.Since.Equal(start) || refusal.Cause == nil || refusal.Reason != wire.Overloaded {
+	if refusal == nil || !refusal.RetryAt.Equal(start.Add(2*time.Minute)) || !refusal.Since.Equal(start) || refusal.Cause == nil || refusal.Reason != wire.ModelNotFound {
 		t.Errorf("refusal %+v", refusal)
 	}
 }

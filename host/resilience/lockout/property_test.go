@@ -268,7 +268,7 @@ func TestFlood(t *testing.T) {
 	for range 64 {
 		n += len(r.gate.Settle(at(0), target, p, resilience.Outcome{Verdict: wire.Verdict{Reason: wire.Overloaded, Scope: wire.ScopeModel}}))
 	}
-	if l := r.gate.List(start); n != 1 || len(l) != 1 || l[0].FailureCount != 1 || l[0].Remaining != 2*time.Minute {
+	if l := r.gate.List(start); n != 1 || len(l) != 1 || l[0].FailureCount != 1 || l[0].Remaining != 3*time.Second {
 		t.Errorf("%d events, %+v (LOCK-24)", n, l)
 	}
 }
