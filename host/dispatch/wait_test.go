@@ -134,7 +134,7 @@ func TestWaitForTheHint(t *testing.T) {
 		l.snap.Settings.ConnectionCooldown.Local.UseHints = false
 		p := l.provider("acme", "a")
 		l.says("a", says(429, "slow down", 7), ok())
-		if c, trail := l.do(combo("priority", p), false); c.status != 200 || trail.Took < 7*time.Second || trail.Took > 7100*time.Millisecond {
+		if c, trail := l.do(direct(p), false); c.status != 200 || trail.Took < 7*time.Second || trail.Took > 7100*time.Millisecond {
 			t.Errorf("%d after %s", c.status, trail.Took)
 		}
 	})
