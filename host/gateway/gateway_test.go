@@ -343,7 +343,7 @@ func TestModelLists(t *testing.T) {
 	}
 }
 
-// OBS-5, OV-11, RST-7: answers that took more than one attempt say so to loopback clients.
+// OBS-5, CMB-24, OV-11, RST-7: answers that took more than one attempt say so to loopback clients.
 func TestRoutingHeaders(t *testing.T) {
 	d := open(t, nil)
 	d.do = func(_ *dispatch.Call, out dispatch.Sink) *dispatch.Trail {

@@ -50,7 +50,7 @@ func (b *bank) use(strategy string) string {
 	return got[:1]
 }
 
-// SEL-3, STR-14: whose word it is how a provider's connections are chosen.
+// SEL-3, STR-14, CMB-7: whose word it is how a provider's connections are chosen.
 func TestAccountStrategy(t *testing.T) {
 	p := &catalog.Provider{ID: "Acme"}
 	for i, c := range []struct {
