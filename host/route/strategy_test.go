@@ -316,7 +316,7 @@ func TestRandom(t *testing.T) {
 
 func TestLeastUsed(t *testing.T) {
 	r, rt := route.NewRouter(nil), targets("least-used", 3)
-	// STR-17: two targets of one model on two accounts count apart.
+	// STR-17: two targets of one model on two accounts count apart. STR-3: ties keep the configured order.
 	rt.Targets[1].Key, rt.Targets[2].Key = "b/m@1", "b/m@2"
 	for _, want := range []string{"abc", "bca", "cab", "abc", "bca"} {
 		got := r.Order(rt, &world{}, now)
