@@ -45,7 +45,7 @@ func TestScopesOfKeys(t *testing.T) {
 		}
 		path := strings.NewReplacer("{id}", "x", "{name}", "x").Replace(e.Path)
 		for scope, key := range keys {
-			reads := e.Method == "GET" || e.Path == "/api/resilience/explain"
+			reads := e.Method == "GET" || e.Path == "/api/resilience/explain" || e.Path == "/api/resilience/rules/preview"
 			allowed := scope == "manage" || scope == "manage:read" && reads
 			a := r.call(e.Method, path, "{}", "Authorization", "Bearer "+key)
 			if allowed == (a.status == 403) || a.status == 401 {

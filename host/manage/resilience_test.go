@@ -248,7 +248,7 @@ func TestResilienceNeedsARight(t *testing.T) {
 		as := func(key string) int {
 			return r.call(e.Method, e.Path, `{"x":1}`, "Authorization", "Bearer "+key).status
 		}
-		reads := e.Method == "GET" || e.Path == "/api/resilience/explain"
+		reads := e.Method == "GET" || e.Path == "/api/resilience/explain" || e.Path == "/api/resilience/rules/preview"
 		if got := r.call(e.Method, e.Path, `{}`, "Authorization", ""); got.status != 401 || got.at("error.type") != "authentication_error" || got.at("error.code") != "invalid_api_key" {
 			t.Errorf("%s %s without a key: %d %s", e.Method, e.Path, got.status, got.text)
 		}
