@@ -191,7 +191,7 @@ func (m *Mender) chat(dst, raw []byte, name string, data []byte) []byte {
 	switch {
 	case string(data) == "[DONE]":
 		return append(m.End(dst), raw...)
-	case name != "" && name != "error" && len(data) > 0 && !m.o.Beta && !gjson.GetBytes(data, "choices").Exists():
+	case name != "" && name != "error" && bytes.HasPrefix(data, []byte("{")) && !m.o.Beta && !gjson.GetBytes(data, "choices").Exists():
 		m.drop(name)
 		return dst
 	}
