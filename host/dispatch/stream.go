@@ -35,6 +35,7 @@ type pump struct {
 	over     bool // the upstream's end marker was seen, whatever its guest made of it
 	whole    bool // the upstream ended the stream properly
 	hooked   hookedStream
+	mending
 }
 
 // stream answers with events. Nothing is sent before the first useful event, so that every earlier failure keeps a true status
@@ -195,6 +196,7 @@ func (p *pump) complete() step {
 	if p.way != nil {
 		return p.way.complete(p)
 	}
+	tail = p.mendEnd(tail)
 	if !p.done {
 		tail = append(tail, properEnd(p.a.r.c.Dialect)...)
 	}

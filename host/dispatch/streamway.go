@@ -33,6 +33,7 @@ func (p *pump) findWay() {
 	}
 	switch {
 	case a.way == nil:
+		p.mend = p.mender()
 	case a.r.c.Stream:
 		p.way = &streamWay{stream: a.way.Stream()}
 	default:
@@ -45,6 +46,7 @@ func (p *pump) findWay() {
 func (p *pump) forClient(run []byte) (out []byte, word bool) {
 	w := p.way
 	if w == nil {
+		run = p.mended(run)
 		return run, useful(p.a.spoken(), run)
 	}
 	w.out = w.out[:0]
