@@ -2,15 +2,18 @@ package repair
 
 import (
 	"bytes"
+	"encoding/base64"
 	"slices"
 	"strings"
 
 	"github.com/weirgate/weir/host/translate/neutral"
 )
 
-// sealMark begins a signature that left towards a client of another dialect, so that it is known when it comes back (TR-18). It
-// holds no character that JSON escapes.
+// sealMark begins a signature that left towards a client of another dialect, so that it is known when it comes back (TR-18). The
+// whole is in base64, since typed clients hold signatures as bytes; nine bytes are twelve characters, whatever follows.
 const sealMark = "weir-sig."
+
+var sealedMark = []byte(base64.StdEncoding.EncodeToString([]byte(sealMark)))
 
 // Seal is a signature on its way to a client of another dialect: it names the family that it belongs to.
 func Seal(s neutral.Signature, family string) string {
@@ -18,22 +21,28 @@ func Seal(s neutral.Signature, family string) string {
 	if s.Redacted {
 		kind = "r."
 	}
-	return sealMark + kind + strings.ReplaceAll(family, ".", "_") + "." + s.Value
+	return base64.StdEncoding.EncodeToString([]byte(sealMark + kind + strings.ReplaceAll(family, ".", "_") + "." + s.Value))
 }
 
-// Unseal splits what Seal made; ok is false for any other text.
+// Unseal splits what Seal made, in either alphabet of base64 that clients write; ok is false for any other text.
 func Unseal(text string) (s neutral.Signature, ok bool) {
-	rest, ok := strings.CutPrefix(text, sealMark)
-	if !ok {
-		return neutral.Signature{Value: text}, false
+	raw := neutral.Signature{Value: text}
+	if !strings.HasPrefix(text, string(sealedMark)) {
+		return raw, false
 	}
-	kind, rest, _ := strings.Cut(rest, ".")
+	plain, err := base64.RawStdEncoding.DecodeString(toStd.Replace(strings.TrimRight(text, "=")))
+	if err != nil {
+		return raw, false
+	}
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(string(plain), sealMark), ".")
 	family, value, _ := strings.Cut(rest, ".")
 	return neutral.Signature{Value: value, Family: family, Redacted: kind == "r"}, true
 }
 
+var toStd = strings.NewReplacer("-", "+", "_", "/")
+
 // Sealed says whether a body holds signatures of another dialect, so that it may not pass as it is.
-func Sealed(body []byte) bool { return bytes.Contains(body, []byte(sealMark)) }
+func Sealed(body []byte) bool { return bytes.Contains(body, sealedMark) }
 
 // Thoughts returns turns with only those thoughts that may go to family: what came from it gets its signature back byte for byte,
 // everything else is dropped whole, and of a call only the signature (TR-18). same says that the client speaks the dialect of the

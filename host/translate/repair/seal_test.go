@@ -1,6 +1,8 @@
 package repair_test
 
 import (
+	"encoding/base64"
+	"strings"
 	"testing"
 
 	"github.com/weirgate/weir/host/translate/neutral"
@@ -15,6 +17,13 @@ func TestSeal(t *testing.T) {
 		sealed := repair.Seal(neutral.Signature{Value: value, Redacted: redacted}, "anthropic/claude-4.5")
 		if !repair.Sealed([]byte(`{"signature":"` + sealed + `"}`)) {
 			t.Error("not seen in a body")
+		}
+		if _, err := base64.StdEncoding.DecodeString(sealed); err != nil {
+			t.Error("clients that hold signatures as bytes cannot read it")
+		}
+		written := strings.NewReplacer("+", "-", "/", "_").Replace(sealed) // as some clients write bytes
+		if back, ok := repair.Unseal(written); !ok || back.Value != value || back.Redacted != redacted {
+			t.Errorf("in the other alphabet: %+v %v", back, ok)
 		}
 		ask := func(family string, same bool) []neutral.Part {
 			r := &neutral.Request{Turns: []neutral.Turn{{Role: neutral.Model, Parts: []neutral.Part{
