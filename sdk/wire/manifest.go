@@ -16,6 +16,7 @@ type Manifest struct {
 	Rules        Raw         `json:"rules,omitempty"` // the table of ABI-2.1; package rules reads it
 	Providers    []Provider  `json:"providers,omitempty"`
 	Plans        []PlanRow   `json:"plans,omitempty"`
+	Prices       []Price     `json:"prices,omitempty"` // what models cost (OBJ-21)
 	ConfigSchema Raw         `json:"config_schema,omitempty"`
 	Permissions  Permissions `json:"permissions,omitzero"`
 	Limits       Limits      `json:"limits,omitzero"`
@@ -144,4 +145,28 @@ type Model struct {
 type PlanRow struct {
 	Match Match `json:"match,omitzero"`
 	Plan  Plan  `json:"plan"`
+}
+
+// Price is what tokens of a model cost, in USD per million (OBJ-21). Provider and Model are globs with *; the first row that matches
+// counts. What is not given is not known, but reasoning, which is output.
+type Price struct {
+	Provider   string   `json:"provider"`
+	Model      string   `json:"model"`
+	Input      *float64 `json:"input"`
+	Output     *float64 `json:"output"`
+	CachedRead *float64 `json:"cached_read,omitempty"`
+	CacheWrite *float64 `json:"cache_write,omitempty"`
+	Reasoning  *float64 `json:"reasoning,omitempty"`
+	Since      string   `json:"since,omitempty"` // YYYY-MM-DD: when it was looked up, or came into force
+	Tiers      []Tier   `json:"tiers,omitempty"`
+}
+
+// Tier is the price of a request whose prompt has more than Above tokens (GOV-30); the last one that holds counts.
+type Tier struct {
+	Above      int64    `json:"above"`
+	Input      *float64 `json:"input"`
+	Output     *float64 `json:"output"`
+	CachedRead *float64 `json:"cached_read,omitempty"`
+	CacheWrite *float64 `json:"cache_write,omitempty"`
+	Reasoning  *float64 `json:"reasoning,omitempty"`
 }

@@ -17,6 +17,8 @@ const (
 	maxKeyEnv    = 16
 	maxModels    = 10_000 // of all providers
 	maxPlans     = 1000
+	maxPrices    = 10_000
+	maxTiers     = 16  // of one price
 	maxProblems  = 100 // further ones are not reported
 )
 
@@ -33,6 +35,10 @@ func (c *checker) bounds(m *Manifest) bool {
 	most("hooks", len(m.Hooks), maxHooks)
 	most("matches", len(m.Matches), maxMatches)
 	most("plans", len(m.Plans), maxPlans)
+	most("prices", len(m.Prices), maxPrices)
+	for i := range m.Prices[:min(len(m.Prices), maxPrices)] {
+		most(index("prices", i)+".tiers", len(m.Prices[i].Tiers), maxTiers)
+	}
 	most("examples", len(m.Examples), MaxExamples)
 	most("needs.headers", len(m.Needs.Headers), maxHeaders)
 	most("needs.request_fields", len(m.Needs.RequestFields), maxFields)

@@ -124,6 +124,7 @@ func (c *checker) check(m *Manifest) {
 	c.limits(&m.Limits)
 	c.providers(m)
 	c.plans(m)
+	c.prices(m)
 	c.examples(m)
 }
 
