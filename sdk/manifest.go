@@ -104,6 +104,7 @@ func writePlan(w *Writer, p *wire.Plan) {
 		w.object("response", has, func() {
 			w.text("mode", r.Mode)
 			w.texts("strip_headers", r.StripHeaders)
+			w.bool("native", r.Native)
 			w.text("events", r.Events)
 			w.bool("stateful", r.Stateful)
 			w.text("frames", r.Frames)

@@ -13,6 +13,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/translate"
+	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
@@ -43,6 +44,12 @@ type attempt struct {
 	changed bool        // the guest changed the body of this request (CMB-18)
 	extra   http.Header // what on_response adds to the answer
 	sent    int64       // bytes sent to the client
+	usage   Usage       // that the upstream stated
+	spent   Usage       // by earlier calls of this attempt, whose openings were cut
+	cancel  func(error) // ends the call
+	tries   int         // calls that were repeated
+	repeat  bool        // the call is to be made once more
+	resumed *resumption // the answer goes on with what another one began; nil: it is a whole one
 	code    string      // of a failure that only the stream reader can name (STM-11), with its type
 	kind    string
 	fault   error // of the transport, for the log only: it may name addresses
@@ -50,21 +57,44 @@ type attempt struct {
 
 // attempt runs gates 15 to 22 for one admitted target.
 func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Target, ticket resilience.Ticket, began time.Time) step {
-	a := &attempt{r: r, target: t, ticket: ticket, began: began}
+	a := &attempt{r: r, target: t, ticket: ticket, began: began, usage: neutral.NoUsage(), spent: neutral.NoUsage()}
+	return a.run(ctx)
+}
+
+// run makes the attempt, and settles it.
+func (a *attempt) run(ctx context.Context) step {
+	r := a.r
 	defer func() {
 		if !a.settled { // a panic below: the permits must not leak (OV-3)
-			r.d.Ladder.Cancel(r.at(), ticket)
+			r.d.Ladder.Cancel(r.at(), a.ticket)
 		}
 	}()
 	defer a.release()
 	if s, ok := a.plan(ctx); !ok {
 		return s
 	}
+	if total := r.c.Catalog.Settings.AttemptDeadline; total > 0 {
+		a.clock.ends = time.Now().Add(total)
+	}
+	s := a.exchange(ctx)
+	for a.repeat {
+		a.repeat = false
+		a.spent.Add(a.usage)
+		a.usage, a.resp, a.code, a.kind, a.fault = neutral.NoUsage(), nil, "", "", nil
+		s = a.exchange(ctx)
+	}
+	return s
+}
+
+// exchange sends the request and answers with what comes back.
+func (a *attempt) exchange(ctx context.Context) step {
+	r := a.r
 	actx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.clock.start(cancel, r.c.Catalog.Settings.AttemptDeadline, a.headLimit())
+	a.cancel = cancel
+	a.clock.start(cancel, a.headLimit())
 	defer a.clock.stop()
-	r.t.trace.add("upstream", "sent", t)
+	r.t.trace.add("upstream", "sent", a.target)
 	resp, err := a.send(actx, ctx)
 	if err != nil {
 		return a.noAnswer(ctx, actx, err)
@@ -166,21 +196,17 @@ func (a *attempt) impossible(err error) step {
 	return stepNext
 }
 
-// headLimit is the time to the answer's head, for streams to the first useful event: the smallest of the plan's, the
+// headLimit is the time to the answer's head: the smallest of the plan's, the
 // route's and the setting's (ABI-3, CMB-15, CMB-26, STM-1).
 func (a *attempt) headLimit() time.Duration {
-	limit := smallest(a.r.c.Catalog.Settings.FetchTimeout, a.prep.FirstByte, a.targetTimeout())
-	if a.r.c.Stream {
-		return limit
-	}
-	return smallest(limit, a.firstContent())
+	return smallest(a.r.c.Catalog.Settings.FetchTimeout, a.prep.FirstByte, a.targetTimeout(), a.firstContent())
 }
 
 // eventLimit is the time to the first useful event of a stream, from the beginning of the attempt; 0 is no limit.
 func (a *attempt) eventLimit() time.Duration {
 	limit := a.firstContent()
 	if limit == 0 {
-		limit = a.r.c.Catalog.Settings.ReadinessTimeout
+		limit = a.readiness()
 	}
 	return smallest(limit, a.targetTimeout())
 }
@@ -269,6 +295,9 @@ func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
 		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, resilience.FaultAnswer)
 	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond), errors.Is(err, ErrPluginUnavailable):
 		return a.impossible(err)
+	}
+	if !ownDeadline(actx) && a.mayRepeat(err) {
+		return stepNext
 	}
 	a.fault = err
 	code := upstream.TransportCode(err)

@@ -93,7 +93,12 @@ type Sink interface {
 func (d *Dispatcher) Do(ctx context.Context, c *Call, out Sink) *Trail {
 	t := &Trail{Began: d.Now(), Usage: neutral.NoUsage(), trace: d.newTrace(ctx, c)}
 	t.Attempts = t.room[:0]
-	d.answer(ctx, c, out, t)
+	if v := d.voice(c, out); v != nil {
+		d.answer(ctx, c, v, t)
+		v.end(t)
+	} else {
+		d.answer(ctx, c, out, t)
+	}
 	t.Took = d.Now().Sub(t.Began)
 	t.trace.end(t)
 	return t
@@ -145,6 +150,7 @@ type run struct {
 	waited     time.Duration        // in them
 	turn       *turn                // of the connection that was waited for, until an attempt has ended
 	forced     bool                 // a cooling connection is asked all the same (CMB-23)
+	resumed    bool                 // an answer that was cut has been continued, which happens once (STM-43)
 	unsure     bool                 // targets that are predicted to be slow are tried after all (CMB-11)
 }
 

@@ -37,7 +37,7 @@ func (a *attempt) timer(ph phase) resilience.Fault {
 		return resilience.FaultTargetTimer
 	case ph == phaseEvent && events:
 		return resilience.FaultReadiness
-	case ph == phaseIdle:
+	case ph == phaseIdle, ph == phaseStall, ph == phaseSlow:
 		return resilience.FaultStall
 	}
 	return resilience.FaultOwnDeadline

@@ -67,7 +67,8 @@ func (b *bench) setUp(url string) {
 	b.snap = &catalog.Snapshot{Settings: &settings.Values{
 		ConnectionCooldown: settings.Cooldown{OAuth: profile, APIKey: profile, Local: profile}, MaxCooldown: 30 * time.Minute,
 		FetchTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, ReadinessTimeout: 10 * time.Second, StreamIdleTimeout: 10 * time.Second,
-		RouteDefaults: settings.RouteDefaults{FallbackOnOverflow: true},
+		RouteDefaults: settings.RouteDefaults{FallbackOnOverflow: true}, ContentStall: -1,
+		Streams: settings.Streams{MaxEventBytes: 16 << 20, HoldMaxBytes: 4 << 20},
 		ModelLockout: settings.ModelLockout{Enabled: true, ErrorCodes: []int{429}, Base: 2 * time.Second, Max: 30 * time.Minute, MaxSteps: 5,
 			Exponential: true, Zone: time.UTC},
 		ProviderBreaker: settings.ProviderBreaker{Local: settings.BreakerProfile{FailureThreshold: 1000, DegradationThreshold: 999,

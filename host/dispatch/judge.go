@@ -33,6 +33,11 @@ type replyFacts struct {
 // failure: error statuses, transport failures, errors inside a 200 and inside a stream (OV-2, RST-2).
 func (a *attempt) judge(ctx context.Context, reply *rules.Reply, fault resilience.Fault) step {
 	v, facts := a.meaning(ctx, reply)
+	return a.decided(ctx, reply, v, facts, fault)
+}
+
+// decided settles an attempt whose failure has a verdict.
+func (a *attempt) decided(ctx context.Context, reply *rules.Reply, v wire.Verdict, facts replyFacts, fault resilience.Fault) step {
 	v = lockout.Narrow(a.r.at(), a.target, v, lockout.Reply{Status: rules.HostStatus(reply), Text: reply.Facts.Text, Own: isOwn(fault)})
 	a.settleFailure(reply, v, fault)
 	if ctx.Err() != nil {
@@ -46,7 +51,8 @@ func (a *attempt) judge(ctx context.Context, reply *rules.Reply, fault resilienc
 func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict, replyFacts) {
 	a.describe(reply)
 	said := Rule(ctx, a.r.plugins.Judge(a.target.Provider), a.r.c.Catalog.Settings.CustomBannedSignals, reply)
-	facts, v := replyFacts{code: a.code, kind: a.kind}, said.Verdict
+	v := said.Verdict
+	facts := a.factsOf(reply, v)
 	if re := said.Restated; re != nil {
 		a.restated(reply)
 		if re.Code != "" {
@@ -54,6 +60,12 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 		}
 		facts.clientWait = re.RetryAfter
 	}
+	return v, facts
+}
+
+// factsOf is what of a failed reply may reach the client.
+func (a *attempt) factsOf(reply *rules.Reply, v wire.Verdict) replyFacts {
+	facts := replyFacts{code: a.code, kind: a.kind}
 	facts.status, facts.original, facts.message = rules.HostStatus(reply), reply.Original, reply.Facts.Message
 	facts.body, facts.dialect = reply.Body, a.prep.Dialect
 	if a.resp != nil {
@@ -62,7 +74,7 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 	if v.Message != "" {
 		facts.message = v.Message
 	}
-	return v, facts
+	return facts
 }
 
 // customBan looks for the operator's own ban signals beside the built-in ones (COOL-60 to COOL-62): a substring of the error
@@ -186,6 +198,9 @@ func (a *attempt) settle(o resilience.Outcome) {
 		return
 	}
 	a.settled = true
+	if o.OK || a.r.t.Committed { // an attempt that failed unseen is not billed (FLT-16)
+		a.bill()
+	}
 	events := a.r.d.Ladder.Settle(a.r.at(), a.ticket, o)
 	if len(events) == 0 {
 		return

@@ -41,6 +41,13 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 			Body: bytes.Clone(hold[:n]), BodyBytes: n,
 		}, faultOfAnswer(hold[:n]))
 	}
+	if a.resumed != nil { // a document cannot go on with a stream
+		return stepNext
+	}
+	if whole && a.emptyDocument(hold[:n]) {
+		reply, v := a.emptyReply()
+		return a.decided(ctx, reply, v, a.factsOf(reply, v), resilience.FaultEmptyContent)
+	}
 	if a.wantsWhole() {
 		text := hold[:n]
 		if !whole {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -14,14 +15,9 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-const (
-	// maxEventBytes bounds one event of a stream, since inline images are this large, and what is held before the first
-	// useful one.
-	maxEventBytes = 16 << 20
-	// afterDone is how long an upstream may take to close its stream behind the end marker. By then the client has
-	// everything; the connection is worth waiting for, since only a stream read to its end gives it back.
-	afterDone = time.Second
-)
+// afterDone is how long an upstream may take to close its stream behind the end marker. By then the client has everything; the
+// connection is worth waiting for, since only a stream read to its end gives it back.
+const afterDone = time.Second
 
 // pump moves one event stream to the client.
 type pump struct {
@@ -36,25 +32,38 @@ type pump struct {
 	whole    bool // the upstream ended the stream properly
 	hooked   hookedStream
 	mending
+
+	limit  int       // of one event, and of what is held before the first useful one
+	now    time.Time // of the last read
+	signs  bool      // events are looked at for signs of the model
+	always bool      // also behind the first output
+	shown  bool      // reasoning, or more, was among them
+	output bool      // something for the user was among them
+	reason string    // to end, as the upstream stated it
+	hold   holding
+	ahead  *readAhead // nil: the pump reads itself
+	story  *story     // what the client was told, for a continuation; nil: there will be none
 }
 
 // stream answers with events. Nothing is sent before the first useful event, so that every earlier failure keeps a true status
 // and may go to the next target; after it the stream ends honestly (STM-10, INF-34).
 func (a *attempt) stream(ctx, actx context.Context) step {
-	limit := a.eventLimit()
-	if limit > 0 {
-		limit = max(limit-a.firstAt.Sub(a.began), 1)
+	p := a.newPump()
+	defer p.stop()
+	if a.resumed != nil && p.way == nil {
+		return stepNext
 	}
-	a.clock.limit(phaseEvent, limit)
-	p := &pump{a: a, frames: upstream.NewFrames(a.resp.Body, maxEventBytes)}
-	p.findWay()
 	if c := a.prep.Calls; c.Events || c.End {
 		hook := a.exec.Events(c)
 		p.hooked = hookedStream{hook: hook, asks: c.Events}
 		defer func() { hook.End(context.WithoutCancel(ctx), p.whole) }()
 	}
 	for {
-		run, err := p.frames.Next()
+		run, err := p.next()
+		if err == errRelease { //nolint:errorlint // made here
+			p.release()
+			continue
+		}
 		if err != nil {
 			return p.ended(ctx, actx, err)
 		}
@@ -87,16 +96,18 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	if failure != nil {
 		run = before
 	}
+	p.read(run)
 	run, word := p.forClient(run)
+	if p.done || p.over {
+		a.clock.linger(afterDone)
+	}
 	if !a.r.t.Committed {
+		wait := p.withhold(word)
 		switch {
-		case failure != nil && !word:
+		case failure != nil && wait:
 			return a.judge(ctx, a.streamReply(failure), resilience.FaultAnswer), false // STM-51
-		case failure == nil && !word:
-			if p.way != nil && p.way.stream.Useful() { // one document is being collected
-				a.clock.limit(phaseIdle, p.idle())
-			}
-			if p.held = append(p.held, run...); len(p.held) > maxEventBytes {
+		case failure == nil && wait:
+			if p.held = append(p.held, run...); len(p.held) > p.limit && !p.release() {
 				return p.ended(ctx, actx, upstream.ErrFrameTooLarge), false
 			}
 			return stepNext, true
@@ -106,19 +117,27 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 	if failure != nil {
 		return p.failLate(ctx, failure, run), false
 	}
-	a.clock.limit(phaseIdle, p.idle())
 	if !p.send(run) {
 		return a.clientLeft(), false
+	}
+	if a.resumed != nil && a.resumed.stitch.refused {
+		return p.endWith(ctx, strayed(), resilience.FaultTransport), false // STM-44
 	}
 	return stepNext, true
 }
 
-// idle is how long the upstream may be silent.
-func (p *pump) idle() time.Duration {
-	if p.done || p.over {
-		return afterDone
+// withhold says whether what has come so far is kept back: there is no word among it yet, or the route wants more of the answer first.
+// The time for an answer to begin is over with the first word.
+func (p *pump) withhold(word bool) bool {
+	if !word && (p.way == nil || !p.way.stream.Useful()) {
+		return true
 	}
-	return smallest(p.a.r.c.Catalog.Settings.StreamIdleTimeout, p.a.prep.Idle)
+	if !p.hold.begun {
+		p.hold.begun = true
+		p.a.clock.limit(phaseEvent, 0)
+		p.beginHold()
+	}
+	return !word || p.hold.on
 }
 
 // open commits the stream and replays what was held back.
@@ -152,7 +171,13 @@ func (p *pump) send(b []byte) bool {
 func (p *pump) peek(run []byte) (failure, before []byte) {
 	d := p.a.spoken()
 	p.done = p.done || marksEnd(d, run)
-	p.finished = p.finished || finishes(d, run)
+	if !p.finished && (finishes(d, run) || p.done && d == wire.OpenAIResponses) {
+		p.finished = true
+		upstream.Events(run, func(e upstream.Event) bool {
+			p.reason = firstOf(p.reason, reasonIn(d, e.Data))
+			return true
+		})
+	}
 	if usageIn(d, run) != nil {
 		upstream.Events(run, func(e upstream.Event) bool {
 			p.a.noteUsage(e.Data)
@@ -170,31 +195,42 @@ func (p *pump) ended(ctx, actx context.Context, err error) step {
 	a, eof := p.a, errors.Is(err, io.EOF)
 	switch {
 	case a.r.t.Committed && (p.done || p.over):
-		return p.complete()
+		return p.complete(ctx)
 	case ctx.Err() != nil:
 		a.abandoned(ctx)
 		p.tellFailure()
 		return stepDone
-	case !a.r.t.Committed && p.way != nil && (eof && p.finished || p.done):
-		return p.complete() // one document, or an answer without a word
+	case !a.r.t.Committed && (eof && p.finished || p.done && (p.finished || p.shown)):
+		return p.complete(ctx) // what was held back, or an answer without a word
 	case !a.r.t.Committed:
 		return p.neverBegan(ctx, actx, err, eof)
 	case eof && p.finished:
-		return p.complete()
+		return p.complete(ctx)
 	}
 	reply := p.cutReply(actx, err, eof)
-	return p.endWith(ctx, reply, a.faultOf(actx, reply.Facts.Code))
+	fault := a.faultOf(actx, reply.Facts.Code)
+	if s, ok := p.continued(ctx, reply, fault); ok {
+		return s
+	}
+	return p.endWith(ctx, reply, fault)
 }
 
-// complete ends a stream that has brought everything, and adds the end marker that its upstream left out (INF-22).
-func (p *pump) complete() step {
+// complete ends a stream that has brought everything, and adds the end marker that its upstream left out (INF-22). One that has
+// brought nothing for the user is a failure (STM-60).
+func (p *pump) complete(ctx context.Context) step {
+	if p.empty() {
+		return p.nothing(ctx)
+	}
 	p.whole = true
 	var tail []byte
 	if p.midEvent {
 		tail = append(tail, "\n\n"...)
 	}
 	if p.way != nil {
-		return p.way.complete(p)
+		return p.way.complete(ctx, p)
+	}
+	if !p.a.r.t.Committed {
+		p.open()
 	}
 	tail = p.mendEnd(tail)
 	if !p.done {
@@ -210,16 +246,22 @@ func (p *pump) complete() step {
 // neverBegan judges a stream that brought nothing useful (STM-11).
 func (p *pump) neverBegan(ctx, actx context.Context, err error, eof bool) step {
 	a := p.a
-	if ph, own := endedPhase(actx); own {
-		if ph == phaseEvent {
-			a.code, a.kind = "STREAM_READINESS_TIMEOUT", "stream_timeout"
-		}
+	ph, own := endedPhase(actx)
+	if (!own || ph == phaseSlow) && a.mayRepeat(err) {
+		return stepNext
+	}
+	if own && ph == phaseEvent {
+		a.code, a.kind = "STREAM_READINESS_TIMEOUT", "stream_timeout"
 		return a.judge(ctx, &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{
 			Code: wire.TransportTimeout, Message: "The provider began no useful stream in time.",
 		}}, a.faultOf(actx, wire.TransportTimeout))
 	}
-	a.code, a.kind = "STREAM_EARLY_EOF", "stream_early_eof"
-	return a.judge(ctx, p.cutReply(actx, err, eof), resilience.FaultEarlyEOF)
+	reply := p.cutReply(actx, err, eof)
+	if own || p.hold.begun {
+		return a.judge(ctx, reply, a.faultOf(actx, reply.Facts.Code))
+	}
+	a.code, a.kind = firstOf(a.code, "STREAM_EARLY_EOF"), firstOf(a.kind, "stream_early_eof")
+	return a.judge(ctx, reply, resilience.FaultEarlyEOF)
 }
 
 func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply {
@@ -227,7 +269,16 @@ func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply 
 	if !eof {
 		p.a.fault, code = err, upstream.TransportCode(err)
 	}
-	if ownDeadline(actx) {
+	ph, own := endedPhase(actx)
+	switch {
+	case own && ph == phaseStall:
+		p.a.code, p.a.kind = "stream_content_stall", "stream_error"
+		return silence("The stream showed no sign of the model for "+p.a.stallBudget(p.output).String()+".", p.a)
+	case own && ph == phaseSlow:
+		p.a.code, p.a.kind = "STREAM_THROUGHPUT_TOO_LOW", "stream_error"
+		s := p.a.r.c.Catalog.Settings.StreamRecovery.Throughput
+		return silence(fmt.Sprintf("The stream brought less than %d bytes of text in a second over %s.", s.MinRate, s.Window), p.a)
+	case own:
 		code = wire.TransportTimeout
 	}
 	message := "The provider's stream ended before it was complete."
@@ -235,11 +286,19 @@ func (p *pump) cutReply(actx context.Context, err error, eof bool) *rules.Reply 
 	case code == wire.TransportTimeout:
 		message = "The provider's stream stopped without an end."
 	case errors.Is(err, upstream.ErrFrameTooLarge):
-		message = "The provider sent a stream event above 16 MiB."
-		p.a.code, p.a.kind = "stream_frame_too_large", ""
+		message = fmt.Sprintf("The provider sent a stream event above %d bytes (streams.maxEventBytes).", p.limit)
+		p.a.code, p.a.kind = "stream_frame_too_large", "server_error"
 	}
 	return &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: code, Message: message}}
 }
+
+// silence is a stream that one of the watchdogs ended: 502, whatever the transport says (STM-20, STM-33).
+func silence(message string, a *attempt) *rules.Reply {
+	a.fault = errSilent
+	return &rules.Reply{Source: wire.SourceTransport, Facts: rules.Facts{Code: wire.TransportEOF, Message: message}}
+}
+
+var errSilent = errors.New("ended by a watchdog")
 
 // streamReply is a failure that stands in an event, with the status that the payload states (STM-50).
 func (a *attempt) streamReply(payload []byte) *rules.Reply {
@@ -279,8 +338,13 @@ func (p *pump) failLate(ctx context.Context, payload, before []byte) step {
 
 // endWith judges a stream that broke after the commit, and ends it.
 func (p *pump) endWith(ctx context.Context, reply *rules.Reply, fault resilience.Fault) step {
+	v, facts := p.a.meaning(ctx, reply)
+	return p.endAs(ctx, reply, v, facts, fault)
+}
+
+// endAs ends a stream whose failure is judged already.
+func (p *pump) endAs(ctx context.Context, reply *rules.Reply, v wire.Verdict, facts replyFacts, fault resilience.Fault) step {
 	a := p.a
-	v, facts := a.meaning(ctx, reply)
 	a.settleFailure(reply, v, fault)
 	if ctx.Err() != nil {
 		a.r.gone(ctx)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/translate"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
@@ -24,6 +25,12 @@ type streamWay struct {
 // findWay settles what becomes of the stream.
 func (p *pump) findWay() {
 	a := p.a
+	if a.resumed != nil {
+		if way, err := a.wayBack(); err == nil {
+			p.way = &streamWay{stream: way.GoOn(a.resumed.writer, a.resumed.take)}
+		}
+		return
+	}
 	if a.way == nil && !a.r.c.Stream { // a stream that nobody asked for
 		if _, ok := translate.Codec(a.spoken()); ok && a.spoken() == a.r.c.Dialect {
 			if way, err := a.newWay(a.spoken()); err == nil { // a body that cannot be read was good enough for the upstream: its stream passes
@@ -41,13 +48,21 @@ func (p *pump) findWay() {
 	}
 }
 
+// wayBack is the way of the answer, also within a dialect.
+func (a *attempt) wayBack() (*translate.Way, error) {
+	if a.way != nil {
+		return a.way, nil
+	}
+	return a.newWay(a.spoken())
+}
+
 // forClient is what the client gets of a run of whole events, and whether a useful word is among it (STM-10). The answer is valid until
 // the next call.
 func (p *pump) forClient(run []byte) (out []byte, word bool) {
 	w := p.way
 	if w == nil {
 		run = p.mended(run)
-		return run, useful(p.a.spoken(), run)
+		return run, useful(p.a.spoken(), run) && (p.shown || !p.finished) // what only ends an answer begins none
 	}
 	w.out = w.out[:0]
 	upstream.Events(run, func(e upstream.Event) bool {
@@ -66,9 +81,12 @@ func (p *pump) forClient(run []byte) (out []byte, word bool) {
 }
 
 // complete ends an answer that has brought everything: with the dialect's own end, or as the one document that was asked for.
-func (w *streamWay) complete(p *pump) step {
+func (w *streamWay) complete(ctx context.Context, p *pump) step {
 	a := p.a
 	w.out = w.stream.End(w.out[:0], true)
+	if a.resumed != nil && a.resumed.stitch.refused {
+		return p.endWith(ctx, strayed(), resilience.FaultTransport)
+	}
 	for kind, n := range w.stream.Dropped() {
 		a.r.t.note("answer: " + strconv.Itoa(n) + " of type " + kind + " dropped")
 	}

@@ -86,24 +86,17 @@ func (a *attempt) newWay(to wire.Dialect) (*translate.Way, error) {
 
 // told is what the client is told of its answer (TR-8).
 func (r *run) told() neutral.Told {
-	id := strings.ReplaceAll(r.c.RequestID, "-", "")
-	switch r.c.Dialect {
-	case wire.OpenAIChat:
-		id = "chatcmpl-" + id
-	case wire.OpenAIResponses:
-		id = "resp_" + id
-	case wire.AnthropicMessages:
-		id = "msg_" + id
-	default:
-	}
 	usage := r.neutral == nil || r.neutral.UsageInStream
-	return neutral.Told{ID: id, Model: r.c.Model, Created: r.t.Began.Unix(), Usage: usage, Prompt: int64(r.c.Body.Len() / 4)}
+	return neutral.Told{ID: toldID(r.c), Model: r.c.Model, Created: r.t.Began.Unix(), Usage: usage, Prompt: int64(r.c.Body.Len() / 4)}
 }
 
 // translated is the body for the upstream, or the client's own. What was dropped or bent stands in the trail.
 func (a *attempt) translated() (*body.Buffer, error) {
 	if a.way == nil {
 		return a.r.c.Body, nil
+	}
+	if a.own != nil { // the call is repeated
+		return a.own, nil
 	}
 	text, notes, err := a.way.Body(make([]byte, 0, a.r.c.Body.Len()+a.r.c.Body.Len()/8+512))
 	for _, n := range notes {

@@ -25,7 +25,7 @@ func (a *attempt) readUsage(b []byte, whole bool) {
 // noteUsage notes what a document or an event states: in the words of the dialect, or else at the places that the plan names. What
 // is not stated stays as it is; the last value wins (TR-6).
 func (a *attempt) noteUsage(b []byte) {
-	t, d := &a.r.t.Usage, a.spoken()
+	t, d := &a.usage, a.spoken()
 	if v := usageIn(d, b); v != nil {
 		if u, ok := translate.Usage(d, v); ok && u.Stated() {
 			t.Merge(u)
@@ -51,4 +51,10 @@ func number(b []byte, path string) int64 {
 		return r.Int()
 	}
 	return -1
+}
+
+// bill adds what this attempt took to what the request costs (STM-46).
+func (a *attempt) bill() {
+	a.r.t.Usage.Add(a.spent)
+	a.r.t.Usage.Add(a.usage)
 }

@@ -320,7 +320,7 @@ func TestTargetTimeoutIsRaised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inLab(t, func(t *testing.T, l *lab) {
 				l.waits(90*time.Second, 300*time.Second, 5)
-				l.snap.Settings.FetchTimeout, l.snap.Settings.ReadinessTimeout = time.Hour, time.Hour
+				l.snap.Settings.FetchTimeout, l.snap.Settings.ReadinessTimeout, l.snap.Settings.StreamIdleTimeout = time.Hour, time.Hour, time.Hour
 				l.says("a", ok().slowly(200*time.Second))
 				rt := combo("priority", l.provider("acme", "a"))
 				rt.Config = c.config

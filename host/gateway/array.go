@@ -51,6 +51,14 @@ func (s *arraySink) Write(p []byte) error {
 	return s.sink.Write(s.out)
 }
 
+// Beat sends a sign of life: white space between elements (INF-24).
+func (s *arraySink) Beat() error {
+	if err := s.sink.Write([]byte{' '}); err != nil {
+		return err
+	}
+	return s.sink.Flush()
+}
+
 func (s *arraySink) element(data []byte) {
 	if s.begun {
 		s.out = append(s.out, ",\n"...)

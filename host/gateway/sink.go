@@ -59,7 +59,9 @@ func (s *sink) Commit(status int, h http.Header, t *dispatch.Trail) {
 	own := s.w.Header()
 	maps.Copy(own, h)
 	own["X-Request-Id"] = []string{s.c.RequestID}
-	s.describe(own, t)
+	if t.Committed { // not to keep a client waiting, before anybody answered
+		s.describe(own, t)
+	}
 	s.w.WriteHeader(status)
 }
 

@@ -3,6 +3,8 @@ package translate
 import (
 	"fmt"
 
+	"github.com/weirgate/weir/host/translate/chat"
+	"github.com/weirgate/weir/host/translate/messages"
 	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/host/translate/repair"
 	"github.com/weirgate/weir/sdk/wire"
@@ -94,6 +96,26 @@ func (w *Way) Collect() *Stream {
 	return s
 }
 
+// GoOn begins the reading of an answer that goes on with one that the client has begun to hear: its events pass through filter to the
+// writer that knows what was told.
+func (w *Way) GoOn(out neutral.StreamWriter, filter func(e *neutral.Event, emit func(*neutral.Event))) *Stream {
+	s := w.read()
+	s.writer = out
+	s.emit = func(e *neutral.Event) {
+		s.back.take(e, func(e *neutral.Event) { filter(e, s.write) })
+	}
+	return s
+}
+
+// GoOn is a writer for the rest of a stream of chat or messages that somebody else began: block is the index of its open block, or
+// else of the next one.
+func GoOn(d wire.Dialect, told neutral.Told, block int64, open bool) neutral.StreamWriter {
+	if d == wire.AnthropicMessages {
+		return messages.GoOn(told, block, open)
+	}
+	return chat.GoOn(told)
+}
+
 func (w *Way) read() *Stream {
 	s := &Stream{way: w, reader: w.upstream.NewReader(), back: w.back()}
 	s.usage = neutral.NoUsage()
@@ -134,6 +156,9 @@ func (s *Stream) End(dst []byte, whole bool) []byte {
 	dst, s.dst = s.dst, nil
 	return dst
 }
+
+// Writer is what writes for the client; nil: the answer is collected.
+func (s *Stream) Writer() neutral.StreamWriter { return s.writer }
 
 // Beat appends a sign of life in the client's dialect (INF-24).
 func (s *Stream) Beat(dst []byte) []byte {

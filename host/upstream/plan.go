@@ -30,6 +30,7 @@ type Prepared struct {
 	Error        *wire.PlanError
 	Usage        *wire.PlanUsage
 	StripHeaders []string
+	Native       bool // a normal end without content is an answer (STM-61)
 	Calls        Calls
 	Private      bool // private addresses may be dialled
 	TTL          time.Duration
@@ -120,6 +121,7 @@ func Prepare(plan *wire.Plan, q Query) (*Prepared, error) {
 	if p.Method == "" {
 		p.Method = http.MethodPost
 	}
+	p.Native = plan.Response.Native
 	for _, h := range plan.Response.StripHeaders {
 		p.StripHeaders = append(p.StripHeaders, textproto.CanonicalMIMEHeaderKey(h))
 	}

@@ -54,6 +54,7 @@ type Edit struct {
 type PlanResponse struct {
 	Mode         string   `json:"mode,omitempty"` // passthrough (default), buffer
 	StripHeaders []string `json:"strip_headers,omitempty"`
+	Native       bool     `json:"native,omitempty"` // a normal end without content is an answer (STM-61)
 	Events       string   `json:"events,omitempty"` // passthrough (default), hook
 	Stateful     bool     `json:"stateful,omitempty"`
 	Frames       string   `json:"frames,omitempty"` // sse (default); others are a later minor

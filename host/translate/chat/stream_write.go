@@ -18,6 +18,9 @@ type Writer struct {
 // NewWriter returns a writer for one stream.
 func NewWriter(t neutral.Told) *Writer { return &Writer{told: t} }
 
+// GoOn returns a writer for the rest of a stream that has begun.
+func GoOn(t neutral.Told) *Writer { return &Writer{told: t, begun: true} }
+
 // Write appends the chunks of one event.
 func (w *Writer) Write(dst []byte, e *neutral.Event) []byte {
 	switch e.Kind {

@@ -18,6 +18,11 @@ type Writer struct {
 // NewWriter returns a writer for one stream.
 func NewWriter(t neutral.Told) *Writer { return &Writer{told: t} }
 
+// GoOn returns a writer for the rest of a stream that has begun: block is the index of its open block, or else of the next one.
+func GoOn(t neutral.Told, block int64, open bool) *Writer {
+	return &Writer{told: t, begun: true, block: block, open: open}
+}
+
 // Write appends the events of one neutral event.
 func (w *Writer) Write(dst []byte, e *neutral.Event) []byte {
 	switch e.Kind {

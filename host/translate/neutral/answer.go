@@ -43,6 +43,25 @@ func NoUsage() Usage { return Usage{-1, -1, -1, -1, -1} }
 // Stated says whether the upstream gave any number.
 func (u Usage) Stated() bool { return u.Input >= 0 || u.Output >= 0 }
 
+// Add adds what another answer took; a field that neither states stays so (STM-46).
+func (u *Usage) Add(other Usage) {
+	for _, f := range [...]struct{ to, from *int64 }{
+		{&u.Input, &other.Input},
+		{&u.CachedRead, &other.CachedRead},
+		{&u.CacheWrite, &other.CacheWrite},
+		{&u.Output, &other.Output},
+		{&u.Reasoning, &other.Reasoning},
+	} {
+		switch {
+		case *f.from < 0:
+		case *f.to < 0:
+			*f.to = *f.from
+		default:
+			*f.to += *f.from
+		}
+	}
+}
+
 // Merge takes over what later states: the last value wins, per field, never the sum (TR-6).
 func (u *Usage) Merge(later Usage) {
 	for _, f := range [...]struct{ to, from *int64 }{
