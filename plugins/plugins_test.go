@@ -152,3 +152,31 @@ func TestPlansAndSecrets(t *testing.T) {
 		}
 	}
 }
+
+// OBJ-21: each row of the shipped prices says whose it is and since when, and none hides behind an earlier one.
+func TestPrices(t *testing.T) {
+	all := packs(t)
+	known := map[string]bool{}
+	for _, m := range all {
+		for _, p := range m.Providers {
+			known[p.ID] = true
+		}
+	}
+	rows := all["pricing"].Prices
+	if len(rows) < 50 || len(all["pricing"].Kinds) > 0 {
+		t.Fatalf("%d rows, kinds %v", len(rows), all["pricing"].Kinds)
+	}
+	for i, p := range rows {
+		if !known[p.Provider] {
+			t.Errorf("prices[%d]: no pack describes the provider %s", i, p.Provider)
+		}
+		if p.Since == "" || p.Input == nil || p.Output == nil {
+			t.Errorf("prices[%d] of %s: %+v", i, p.Model, p)
+		}
+		for j, q := range rows[:i] {
+			if q.Provider == p.Provider && (q.Model == p.Model || strings.HasSuffix(q.Model, "*") && strings.HasPrefix(p.Model, strings.TrimSuffix(q.Model, "*"))) {
+				t.Errorf("prices[%d] of %s is hidden by prices[%d] of %s", i, p.Model, j, q.Model)
+			}
+		}
+	}
+}

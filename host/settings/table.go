@@ -72,6 +72,7 @@ func Table() []Row {
 		generalRows(),
 		accountRows(),
 		errorRows(),
+		requestRows(),
 		timeoutRows(),
 		streamTimeRows(),
 		environmentRows(),
