@@ -73,6 +73,7 @@ func (a *attempt) run(ctx context.Context) step {
 	if s, ok := a.plan(ctx); !ok {
 		return s
 	}
+	r.t.trace.add(gatePlan, "plan", string(a.spoken()), a.target, a.exec.Name())
 	if total := r.c.Catalog.Settings.AttemptDeadline; total > 0 {
 		a.clock.ends = time.Now().Add(total)
 	}
@@ -94,12 +95,13 @@ func (a *attempt) exchange(ctx context.Context) step {
 	a.cancel = cancel
 	a.clock.start(cancel, a.headLimit())
 	defer a.clock.stop()
-	r.t.trace.add("upstream", "sent", a.target)
+	r.t.trace.add(gateSend, "upstream", "sent", a.target, "")
 	resp, err := a.send(actx, ctx)
 	if err != nil {
 		return a.noAnswer(ctx, actx, err)
 	}
 	a.resp, a.firstAt = resp, r.d.Now()
+	a.learn()
 	defer resp.Body.Close()
 	if packed := resp.Header["Content-Encoding"]; len(packed) > 0 {
 		plain, err := unpack(resp, packed[0])
@@ -358,7 +360,7 @@ func readBounded(r io.Reader, limit int64) (text []byte, total int) {
 
 // abandoned ends an attempt whose client has left: it says nothing about the target (OV-4).
 func (a *attempt) abandoned(ctx context.Context) step {
-	a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+	a.left()
 	a.r.gone(ctx)
 	return stepDone
 }

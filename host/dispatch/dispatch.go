@@ -25,7 +25,7 @@ import (
 // MaxAttempts bounds the dispatches of one request over all targets (CMB-14).
 const MaxAttempts = 30
 
-// Options of a Dispatcher; all but Log, Failed, Router, Circuit and Condition are required.
+// Options of a Dispatcher; all but Log, Failed, Learn, Router, Circuit and Condition are required.
 type Options struct {
 	Plugins Plugins
 	Client  *upstream.Client
@@ -37,6 +37,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Failed hears every verdict with the reply that it is about, secrets removed, and must not block or keep the reply's body.
 	Failed func(reply *rules.Reply, v wire.Verdict, connection, requestID string)
+	// Learn hears the head of every answer of a connection (gate 18); it must not block or keep the header. Nil: nobody does.
+	Learn  func(t catalog.Target, h http.Header, now time.Time)
 	Router *route.Router // nil: one of its own
 	// Circuit and Condition are what strategies ask about a provider's breaker and an account's health; nil: all are well.
 	Circuit   func(p *catalog.Provider, at resilience.Moment) route.Circuit
@@ -91,14 +93,18 @@ type Sink interface {
 // writes; after the commit the stream has ended honestly and Failure is only for the record. Every admitted attempt is settled
 // exactly once, also when the client leaves or something below panics (OV-3).
 func (d *Dispatcher) Do(ctx context.Context, c *Call, out Sink) *Trail {
-	t := &Trail{Began: d.Now(), Usage: neutral.NoUsage(), trace: d.newTrace(ctx, c)}
+	t := &Trail{Began: d.Now(), Usage: neutral.NoUsage()}
+	t.trace = d.newTrace(ctx, c, t.Began)
 	t.Attempts = t.room[:0]
-	if v := d.voice(c, out); v != nil {
-		d.answer(ctx, c, v, t)
-		v.end(t)
-	} else {
-		d.answer(ctx, c, out, t)
+	v, sink := d.voice(c, out), out
+	if v != nil {
+		sink = v
 	}
+	if c.Catalog.Settings.RequestLog.Bodies {
+		t.Kept, sink = copies(c, sink)
+	}
+	d.answer(ctx, c, sink, t)
+	v.end(t)
 	t.Took = d.Now().Sub(t.Began)
 	t.trace.end(t)
 	return t

@@ -219,6 +219,7 @@ func (r *run) merge(legs ...*leg) step {
 	if t, own := r.t, last.r.t; last.next == stepDone {
 		t.Committed, t.Cancelled, t.Partial, t.Cut, t.Status = own.Committed, own.Cancelled, own.Partial, own.Cut, own.Status
 		t.Failure, t.Unchanged, t.FirstByte, t.Usage, t.serving = own.Failure, own.Unchanged, own.FirstByte, own.Usage, own.serving
+		t.Estimated = own.Estimated
 	}
 	return last.next
 }
@@ -226,6 +227,9 @@ func (r *run) merge(legs ...*leg) step {
 func (r *run) learn(l *leg) {
 	r.t.Attempts = append(r.t.Attempts, l.r.t.Attempts[l.base:]...)
 	r.t.Excluded = append(r.t.Excluded, l.r.t.Excluded...)
+	for _, n := range l.r.t.Notes {
+		r.t.note(n)
+	}
 	if l.r.t.Restated != "" {
 		r.t.Restated = l.r.t.Restated
 	}
@@ -239,7 +243,7 @@ func (r *run) learn(l *leg) {
 	r.limited = append(r.limited, l.r.limited...)
 	if r.t.trace != nil {
 		for _, a := range l.r.t.Attempts[l.base:] {
-			r.t.trace.note("upstream", a.Provider+"/"+a.Model)
+			r.t.trace.note(gateSend, "upstream", "hedged", a.Provider+"/"+a.Model+" on "+a.Connection)
 		}
 	}
 }

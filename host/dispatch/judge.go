@@ -134,6 +134,7 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resili
 	if !a.firstAt.IsZero() {
 		rec.FirstByte = a.firstAt.Sub(a.began)
 	}
+	rec.Told = a.sent > 0
 	a.r.t.Attempts = append(a.r.t.Attempts, rec)
 	a.r.d.Meter.Attempt(rec.Provider, v.Reason)
 	a.logFailure(rec)
@@ -172,7 +173,10 @@ func (a *attempt) logFailure(rec Attempt) {
 		"model", rec.Model, "status", rec.Status, "original_status", rec.Original, "restated_by", rec.RestatedBy,
 		"reason", string(rec.Verdict.Reason), "scope", string(rec.Verdict.Scope), "decided_by", rec.Verdict.Evidence(),
 		"took_ms", rec.Took.Milliseconds(), "fault", fault)
-	a.r.t.trace.add("classify", string(rec.Verdict.Reason)+" by "+rec.Verdict.Evidence(), a.target)
+	if rec.RestatedBy != "" {
+		a.r.t.trace.add(gateJudge, "restate", fmt.Sprint(rec.Status), a.target, fmt.Sprintf("%s, from %d", rec.RestatedBy, rec.Original))
+	}
+	a.r.t.trace.add(gateJudge, "classify", string(rec.Verdict.Reason), a.target, rec.Verdict.Evidence())
 }
 
 // settleSuccess notes a validated answer.
@@ -201,7 +205,13 @@ func (a *attempt) settle(o resilience.Outcome) {
 	if o.OK || a.r.t.Committed { // an attempt that failed unseen is not billed (FLT-16)
 		a.bill()
 	}
+	if o.OK {
+		a.r.t.Estimated = a.estimated()
+	}
 	events := a.r.d.Ladder.Settle(a.r.at(), a.ticket, o)
+	if a.r.t.trace != nil {
+		a.r.t.trace.add(gateSettle, "settle", settled(o), a.target, fmt.Sprintf("%d events", len(events)))
+	}
 	if len(events) == 0 {
 		return
 	}
@@ -211,6 +221,17 @@ func (a *attempt) settle(o resilience.Outcome) {
 		}
 	}
 	a.r.d.Journal(events...)
+}
+
+// settled is what an attempt came to, for the trace.
+func settled(o resilience.Outcome) string {
+	switch {
+	case o.OK:
+		return "ok"
+	case o.Ignore:
+		return "nothing counted"
+	}
+	return "failed"
 }
 
 // decide is gate 22: what a verdict means for the rest of this call.
@@ -227,8 +248,10 @@ func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
 		return stepNext
 	}
 	if !v.Fallback || facts.status == 499 || !r.mayFallBack(a.target, v) { // CMB-17
+		r.t.trace.add(gateDecide, "decide", "answer", a.target, "")
 		return stepAnswer
 	}
+	r.t.trace.add(gateDecide, "decide", "next", a.target, "")
 	r.d.Meter.Fallback(v.Reason)
 	return stepNext
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -15,6 +16,7 @@ import (
 // the combo repeats its whole set (CMB-10, CMB-16, CMB-41).
 func (r *run) targets(ctx context.Context) {
 	r.order = r.d.Router.Order(r.c.Route, r, r.t.Began)
+	r.traceOrder()
 	next := r.passes(ctx)
 	for set := orZero(r.c.Route.Config.MaxSetRetries); set > 0 && next == stepNext && r.last.set; set-- {
 		if pauseFor(ctx, choose(r.c.Route.Config.SetRetryDelay, 2*time.Second)) != nil {
@@ -30,6 +32,18 @@ func (r *run) targets(ctx context.Context) {
 	if r.c.Route.Kind == catalog.KindCombo && !r.t.Committed && !r.t.Cancelled {
 		r.d.Router.Failed(r.c.Route)
 	}
+}
+
+// traceOrder tells the order in which the targets are tried.
+func (r *run) traceOrder() {
+	if r.t.trace == nil {
+		return
+	}
+	var names []string
+	for i := range r.order.Len() {
+		names = append(names, r.order.At(i).Provider.ID+"/"+r.order.At(i).Model)
+	}
+	r.t.trace.note(gateOrder, "order", r.c.Route.Kind, strings.Join(names, ", "))
 }
 
 // passes goes over the targets, and again after each wait that helps. When there is nothing to wait for, what was passed over
@@ -199,9 +213,10 @@ func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *cat
 	if refusal != nil {
 		r.t.exclude(target, *refusal)
 		r.d.Meter.Refused(refusal.Gate)
-		r.t.trace.add(refusal.Gate, "refused", target)
+		r.t.trace.add(gateTarget, refusal.Gate, "refused", target, string(refusal.Reason))
 		return stepNext, refusal.Gate == breakerGate || refusal.Gate == windowGate
 	}
+	r.t.trace.add(gateChoose, "connection", "chosen", target, "")
 	r.d.Router.Dispatched(r.c.Route, rt)
 	if route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog) != route.FillFirst {
 		r.d.Router.Used(conn, at.Now)

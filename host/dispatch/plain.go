@@ -149,7 +149,7 @@ func (a *attempt) brokenLate(ctx, actx context.Context, err error) step {
 
 // clientLeft ends an attempt whose answer nobody reads any more.
 func (a *attempt) clientLeft() step {
-	a.settle(resilience.Outcome{Ignore: true, Began: a.began})
+	a.left()
 	a.r.t.Cancelled = true
 	return stepDone
 }
@@ -170,6 +170,7 @@ func (a *attempt) commit(h http.Header) {
 	t.Committed, t.Status = true, a.resp.StatusCode
 	t.FirstByte = a.r.d.Now().Sub(t.Began)
 	t.serving = a.target
+	t.trace.add(gateAnswer, "answer", "begun", a.target, "")
 	a.r.turn.end()
 	a.r.out.Commit(a.resp.StatusCode, h, t)
 }

@@ -25,8 +25,12 @@ type Trail struct {
 	Failure   *dialect.Failure
 	Unchanged []byte // the upstream's own error body, to be sent as it came (CMB-18)
 	Usage     Usage
-	Restated  string   // RST-7: rule and original status of the last restatement
-	Notes     []string // what became of fields on the way to another dialect (TR-9)
+	Estimated bool          // the client was told tokens that nobody stated (INF-22)
+	Waited    time.Duration // for cooldowns, altogether
+	Gates     []Gate        // nil unless requestLog.trace is on
+	Kept      *kept         // nil unless requestLog.bodies is on
+	Restated  string        // RST-7: rule and original status of the last restatement
+	Notes     []string      // what became of fields on the way to another dialect (TR-9)
 
 	Tell []Header // further X-Weir-* headers of a failure
 
@@ -49,9 +53,15 @@ type Attempt struct {
 	Status     int
 	Original   int
 	OK         bool
+	Left       bool // the client left, or another attempt was quicker: it says nothing about the target
+	Told       bool // a part of its answer reached the client
 	Verdict    wire.Verdict
 	RestatedBy string
 }
+
+// Billed says whether the tokens of the attempt are those of the request: it answered, or at least began to. One that failed unseen
+// costs nothing (FLT-16).
+func (a *Attempt) Billed() bool { return a.OK || a.Told }
 
 // Exclusion is a target that a gate left out.
 type Exclusion struct {

@@ -49,7 +49,7 @@ func (r *run) await(ctx context.Context) bool {
 	if wait <= 0 || wait > p.max || wait > p.budget-r.waited {
 		return false
 	}
-	r.t.trace.note("wait", wait.String())
+	r.t.trace.note(gateDecide, "wait", wait.String(), "for the cooldown of "+id)
 	began := r.d.Now()
 	r.turn.end()
 	r.turn = r.d.turns.take(id)
@@ -57,7 +57,9 @@ func (r *run) await(ctx context.Context) bool {
 		r.turn.wait(ctx, min(p.max, p.budget-r.waited)-wait)
 	}
 	r.waits++
-	r.waited += r.d.Now().Sub(began)
+	spent := r.d.Now().Sub(began)
+	r.waited += spent
+	r.t.Waited += spent
 	r.exhausted.Lift(route.UntilWait)
 	r.t.Excluded = r.t.Excluded[:0]
 	return true
