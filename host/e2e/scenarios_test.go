@@ -9,7 +9,7 @@ func TestALongResetIsProbed(t *testing.T) { scenarios(t, "scn-1", "scn-1-combo")
 func TestBreakerOpensAndCloses(t *testing.T) { scenarios(t, "scn-2-direct", "scn-2-combo") }
 
 // SCN-3: all requests are answered while the primary is down, and it is used again soon after.
-func TestOutageOfThePrimary(t *testing.T) { scenarios(t, "scn-3", "scn-3-defaults") }
+func TestOutageOfThePrimary(t *testing.T) { scenarios(t, "scn-3") }
 
 // SCN-4: an account-wide limit takes out all models of the account, a limit of one model only that one.
 func TestScopeOfALimit(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
+	"github.com/weirgate/weir/host/resilience/egress"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/sdk/wire"
 	"github.com/weirgate/weir/store"
@@ -17,12 +18,15 @@ import (
 const Name = "connection_cooldown"
 
 // Gate skips connections that are cooling. Safe for concurrent use.
-type Gate struct{ book *account.Book }
+type Gate struct {
+	book   *account.Book
+	egress egress.Log
+}
 
 var _ resilience.Gate = (*Gate)(nil)
 
 // New returns the gate over book. The terminal gate of the same ladder gets the same book and stands before this one.
-func New(book *account.Book) *Gate { return &Gate{book} }
+func New(book *account.Book) *Gate { return &Gate{book: book} }
 
 // Name returns connection_cooldown.
 func (g *Gate) Name() string { return Name }
@@ -59,7 +63,7 @@ func refuse(at resilience.Moment, t catalog.Target, s *account.State) *resilienc
 		return nil
 	}
 	return &resilience.Refusal{
-		Gate: Name, Reason: s.LastErrorType, Wait: waitFor(s.LastErrorType),
+		Gate: Name, Reason: s.OutFor(), Wait: waitFor(s.OutFor()),
 		Since: account.Time(s.Since), RetryAt: account.Time(s.Until), NextProbeAt: account.Time(s.NextProbe(at.Now.UnixMilli())),
 		Cause: s.Cause,
 	}
@@ -92,15 +96,23 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 	if o.Ignore {
 		return nil // COOL-34
 	}
+	g.egress.Note(t, at.Now)
 	if o.OK {
 		if s := g.book.Peek(t.Connection.ID); s == nil || s.Resting() {
 			return nil
 		}
-		return g.book.Learn(at, t, p.Generation, o, func(s account.State) (account.State, string) {
+		changed := g.book.Learn(at, t, p.Generation, o, func(s account.State) (account.State, string) {
 			return succeeded(s, at.Now.UnixMilli(), p, t)
 		})
+		if p.Probe && t.Provider.EgressFamily != "" {
+			changed = append(changed, g.reopened(at, t)...)
+		}
+		return changed
 	}
 	changed := g.fail(at, t, p, o)
+	if egress.Counts(t, o.Verdict, o.Cause.Status) {
+		changed = append(changed, g.siblings(at, t, o)...)
+	}
 	if coolsProvider(at, o) {
 		for _, c := range t.Provider.Connections {
 			if c.ID != t.Connection.ID {
@@ -151,9 +163,29 @@ func (g *Gate) fail(at resilience.Moment, t catalog.Target, p resilience.Permit,
 	s := at.Catalog.Settings
 	f := failure{
 		now: at.Now.UnixMilli(), generation: p.Generation, probe: p.Probe, model: t.Model, connection: t.Connection, outcome: o,
-		spared: spared(at, o), profile: profile(s, t), longest: s.MaxCooldown, delay: delay(s, t), probes: s.CooldownProbe,
+		spared: spared(at, o), profile: profile(s, t), longest: longest(s, t, o.Verdict), delay: delay(s, t), probes: s.CooldownProbe,
 	}
 	return g.book.Learn(at, t, p.Generation, o, f.apply)
+}
+
+// longest caps the ladder (COOL-12). A failure that is laid on the whole provider is the breaker's business (BRK-10): the account is
+// asked again at least once within each of the breaker's resets, so that a provider which is well again serves within one (SCN-3).
+func longest(s *settings.Values, t catalog.Target, v wire.Verdict) time.Duration {
+	if v.Scope != wire.ScopeProvider || v.Cooldown > 0 {
+		return s.MaxCooldown
+	}
+	reset := s.ProviderBreaker.APIKey.ResetTimeout
+	switch t.Provider.Category {
+	case catalog.OAuth:
+		reset = s.ProviderBreaker.OAuth.ResetTimeout
+	case catalog.Local:
+		reset = s.ProviderBreaker.Local.ResetTimeout
+	case catalog.APIKey:
+	}
+	if reset <= 0 {
+		return s.MaxCooldown
+	}
+	return min(s.MaxCooldown, reset/2)
 }
 
 // delay is how long a rate-limited connection rests where the answer names no time: the connection's own word, then the

@@ -86,3 +86,33 @@ func TestOneProbe(t *testing.T) {
 		gate.Cancel(at, target, *probe.Load())
 	}
 }
+
+// COOL-11, COOL-12, SCN-3: the ladder of failures that are laid on the whole provider ends at half of the breaker's reset, that of an
+// account's own failures where the settings say.
+func TestProviderFailuresAreAskedAgainSoon(t *testing.T) {
+	for _, c := range []struct {
+		scope wire.Scope
+		want  time.Duration
+	}{{wire.ScopeProvider, 15 * time.Second}, {wire.ScopeConnection, 96 * time.Second}} {
+		book := account.NewBook(nil)
+		g := cooldown.New(book)
+		now := gatetest.Start
+		target := catalog.Target{Provider: &catalog.Provider{ID: "p", Category: catalog.APIKey}, Connection: &catalog.Connection{ID: "c", Active: true}, Model: "m"}
+		at := func() resilience.Moment {
+			return resilience.Moment{Now: now, Catalog: &catalog.Snapshot{Settings: gatetest.Defaults()}}
+		}
+		var last time.Duration
+		for range 8 {
+			p, refusal := g.Admit(at(), target)
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			g.Settle(at(), target, p, resilience.Outcome{Verdict: wire.Verdict{Reason: wire.ServerError, Scope: c.scope, Fallback: true}, Cause: resilience.Cause{Status: 503}})
+			last = time.UnixMilli(book.Peek("c").Until).Sub(now)
+			now = now.Add(last)
+		}
+		if last != c.want {
+			t.Errorf("%s: %s, want %s", c.scope, last, c.want)
+		}
+	}
+}

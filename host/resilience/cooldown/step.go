@@ -85,7 +85,7 @@ func (f failure) cool(s account.State, l length) (account.State, string) {
 		s.Since = f.now
 	}
 	s = s.Failed(f.now, f.outcome)
-	s.TestStatus = account.Unavailable
+	s.TestStatus, s.Sibling = account.Unavailable, nil
 	s.Level = l.level
 	s.Fence = s.Revision + 1
 	s.Explicit = l.explicit
@@ -101,8 +101,7 @@ func (f failure) cool(s account.State, l length) (account.State, string) {
 }
 
 // succeeded returns the record after a success of an attempt that was admitted under generation (COOL-4): everything is
-// cleared in one write, except a terminal state, which is not this gate's, and a reset that the upstream named after the
-// attempt began (COOL-5), unless the attempt was the one that tested it (COOL-24). The model's count of refusals goes with
+// cleared in one write, except a terminal state, which is not this gate's, and what outlasts it. The model's count of refusals goes with
 // any success of it (COOL-43).
 func succeeded(s account.State, now int64, p resilience.Permit, t catalog.Target) (account.State, string) {
 	if s.TestStatus.Terminal() {
@@ -114,7 +113,7 @@ func succeeded(s account.State, now int64, p resilience.Permit, t catalog.Target
 	rest := without(s.Rejected, t.Model, now)
 	dropped := len(rest) < len(s.Rejected)
 	s.Rejected = rest
-	if s.Cooling(now) && s.Explicit && s.Fence > p.Generation && !p.Probe {
+	if outlasts(s, now, p, t) {
 		if dropped {
 			return s, account.KindRejected
 		}
