@@ -28,7 +28,7 @@ func (h *Host) accountCondition(connection string, now time.Time) route.Conditio
 	if s == nil || s.Forgotten {
 		return route.Condition{}
 	}
-	return route.Condition{Error: troubleOf(s.LastErrorType), Backoff: s.LevelAt(now.UnixMilli())}
+	return route.Condition{Error: troubleOf(s.OutFor()), Backoff: s.LevelAt(now.UnixMilli())}
 }
 
 // troubleOf sorts the reason of an account's last error as the penalties do (SEL-6).

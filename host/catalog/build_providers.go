@@ -62,7 +62,8 @@ func (b *builder) describe(unique map[string]*Provider, d *Described, w *wire.Pr
 		Models: slices.Clone(w.Models), Passthrough: len(w.Models) == 0, PerModel: w.PerModelQuota,
 		Families:   families(w.QuotaFamilies),
 		Compatible: generic(w.ID), Executor: d.Plugin, Plugin: d.Plugin, Docs: w.Docs, KeyEnv: slices.Clone(w.KeyEnv),
-		Meta: Meta{Revision: 1, ManagedBy: ByPlugin},
+		EgressFamily: egressFamily(w.ID, w.EgressBucketed),
+		Meta:         Meta{Revision: 1, ManagedBy: ByPlugin},
 	}
 	if w.AssistantPrefill {
 		p.Prefill = &w.AssistantPrefill
@@ -89,6 +90,9 @@ func (b *builder) mayRead(p *Provider) bool {
 }
 
 func (p *Provider) defaults() {
+	if p.EgressFamily == "" {
+		p.EgressFamily = egressFamily(p.ID, false)
+	}
 	if p.Auth == "" {
 		p.Auth = wire.AuthAPIKey
 		switch p.Category {

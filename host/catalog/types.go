@@ -76,6 +76,7 @@ type Provider struct {
 	Executor     string // name of the plugin that executes it
 	Plugin       string // name of the plugin that described it, empty for an operator's own
 	Docs         string
+	EgressFamily string        // of providers that count quota by public address (OTH-1); empty: this one does not
 	Prefill      *bool         // assistant_prefill: whether its models go on with an assistant's turn (STM-43); nil: not said
 	Connections  []*Connection // active ones, by priority then id
 	All          []*Connection // also the inactive ones
@@ -115,6 +116,7 @@ type Connection struct {
 	Data               map[string]string // providerSpecificData, scalar fields as text
 	DisableCooling     bool              // COOL-19
 	RateLimitReset     time.Duration     // rotationOverrides.rateLimitResetSeconds (COOL-20); 0: not set
+	EgressIP           string            // the public address that the provider sees (OTH-2); empty: as Target.Egress says
 	CredentialRevision uint64            // raised by a change of secrets or data; part of plan cache keys
 	Meta
 }

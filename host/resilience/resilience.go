@@ -71,7 +71,8 @@ type Refusal struct {
 // Cause is the answer that put a state there (COOL-6).
 type Cause struct {
 	RequestID      string `json:"requestId,omitempty"`
-	At             int64  `json:"at,omitempty"` // Unix milliseconds
+	ConnectionID   string `json:"connectionId,omitempty"` // whose answer it was, when it was another connection's (OTH-9)
+	At             int64  `json:"at,omitempty"`           // Unix milliseconds
 	Status         int    `json:"status,omitempty"`
 	OriginalStatus int    `json:"originalStatus,omitempty"`
 	Plugin         string `json:"plugin,omitempty"`

@@ -50,6 +50,7 @@ type Health struct {
 // CauseShown is the answer that put the present state there (COOL-6).
 type CauseShown struct {
 	RequestID      string  `json:"requestId,omitempty"`
+	ConnectionID   string  `json:"connectionId,omitempty"` // whose answer it was, when it was another connection's (OTH-9)
 	At             *string `json:"at"`
 	Status         int     `json:"status,omitempty"`
 	OriginalStatus int     `json:"originalStatus,omitempty"`
@@ -110,7 +111,7 @@ func shownCause(c *resilience.Cause) *CauseShown {
 		return nil
 	}
 	return &CauseShown{
-		RequestID: c.RequestID, At: shownTime(c.At), Status: c.Status, OriginalStatus: c.OriginalStatus,
+		RequestID: c.RequestID, ConnectionID: c.ConnectionID, At: shownTime(c.At), Status: c.Status, OriginalStatus: c.OriginalStatus,
 		Plugin: c.Plugin, Rule: c.Rule, Source: c.Source, Message: c.Message,
 	}
 }

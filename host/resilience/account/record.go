@@ -104,6 +104,8 @@ type State struct {
 	ErrorCode     string            `json:"errorCode,omitempty"`
 	Cause         *resilience.Cause `json:"cause,omitempty"`
 
+	Sibling *Sibling `json:"egressSibling,omitempty"` // of a cooldown that another connection's answer wrote
+
 	Rejected  []Rejection `json:"rejected,omitempty"`
 	Forgotten bool        `json:"forgotten,omitempty"` // the connection was deleted; only the revision is kept
 }
