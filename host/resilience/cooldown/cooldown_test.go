@@ -98,8 +98,10 @@ func TestProviderFailuresAreAskedAgainSoon(t *testing.T) {
 		g := cooldown.New(book)
 		now := gatetest.Start
 		target := catalog.Target{Provider: &catalog.Provider{ID: "p", Category: catalog.APIKey}, Connection: &catalog.Connection{ID: "c", Active: true}, Model: "m"}
+		values := *gatetest.Defaults()
+		values.ProviderBreaker.APIKey.ResetTimeout = 30 * time.Second
 		at := func() resilience.Moment {
-			return resilience.Moment{Now: now, Catalog: &catalog.Snapshot{Settings: gatetest.Defaults()}}
+			return resilience.Moment{Now: now, Catalog: &catalog.Snapshot{Settings: &values}}
 		}
 		var last time.Duration
 		for range 8 {
