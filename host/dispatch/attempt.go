@@ -118,6 +118,9 @@ func (a *attempt) exchange(ctx context.Context) step {
 	if !isSuccess(resp.StatusCode) {
 		return a.errorAnswer(ctx)
 	}
+	if a.raw() && isEventStream(resp.Header) {
+		return a.passEvents(ctx, actx)
+	}
 	if isEventStream(resp.Header) { // also unasked for: its errors are found, and its cuts
 		return a.stream(ctx, actx)
 	}
@@ -261,8 +264,11 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	if a.prep.MaxBody > 0 && int64(a.r.c.Body.Len()) > a.prep.MaxBody {
 		return nil, errBodyTooLarge
 	}
+	if a.r.c.Form != nil {
+		return a.sendForm(actx)
+	}
 	editor := a.prep.Editor
-	m := upstream.Moment{RequestID: a.r.c.RequestID, Header: a.r.c.Header, Now: a.began}
+	m := a.moment()
 	if a.prep.Calls.Request {
 		more, err := a.onRequest(actx)
 		if err != nil {
@@ -284,6 +290,16 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	return a.r.d.Client.Send(actx, a.prep, m, payload.Body(), payload.Len())
 }
 
+// moment is what of this request fills the plan's places.
+func (a *attempt) moment() upstream.Moment {
+	c := a.r.c
+	m := upstream.Moment{RequestID: c.RequestID, Header: c.Header, Now: a.began}
+	if c.Beta && (a.prep.Dialect == wire.AnthropicMessages || a.prep.Dialect == wire.RawDialect) {
+		m.Query = "beta=true"
+	}
+	return m
+}
+
 var errBodyTooLarge = errors.New("request body larger than the provider takes")
 
 // noAnswer judges a call that brought no HTTP answer.
@@ -295,7 +311,7 @@ func (a *attempt) noAnswer(ctx, actx context.Context, err error) step {
 		return a.untranslatable(err)
 	case errors.Is(err, errBodyTooLarge):
 		return a.judge(ctx, &rules.Reply{Source: wire.SourceHTTP, Status: 413, Original: 413}, resilience.FaultAnswer)
-	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond), errors.Is(err, ErrPluginUnavailable):
+	case errors.Is(err, upstream.ErrPlanInvalid), errors.Is(err, errRespond), errors.Is(err, ErrPluginUnavailable), errors.Is(err, errFormSpent):
 		return a.impossible(err)
 	}
 	if !ownDeadline(actx) && a.mayRepeat(err) {

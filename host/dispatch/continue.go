@@ -80,7 +80,7 @@ func (p *pump) continued(ctx context.Context, reply *rules.Reply, fault resilien
 	if s == nil || s.spoil || len(s.text) == 0 || p.finished || p.midEvent || a.r.resumed || errors.Is(a.fault, upstream.ErrFrameTooLarge) {
 		return stepNext, false
 	}
-	text := bytes.TrimRight(s.text, " \t\r\n") // some models refuse a beginning that ends with white space
+	text := bytes.TrimRight(s.text, blanks)
 	if len(text) == 0 {
 		return stepNext, false
 	}

@@ -79,6 +79,8 @@ type Call struct {
 	Body      *body.Buffer
 	Scan      *body.Scan
 	Header    http.Header // the client's
+	Form      *Form       // of a raw endpoint: the body in place of Body, which then only names the model (INF-7)
+	Beta      bool        // the client asked for ?beta=true, which an upstream of the same dialect hears (INF-1)
 }
 
 // Sink takes the answer. Not for concurrent use.

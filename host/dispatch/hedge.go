@@ -25,7 +25,7 @@ var errLost = errors.New("another target answered first")
 // hedges says whether targets of this request are started before the one ahead has failed, and after how long (CMB-16).
 func (r *run) hedges() (time.Duration, bool) {
 	c := &r.c.Route.Config
-	return choose(c.HedgeDelay, 500*time.Millisecond), choose(c.Hedging, false)
+	return choose(c.HedgeDelay, 500*time.Millisecond), choose(c.Hedging, false) && !r.c.Form.Once()
 }
 
 // race tries first and, when it has neither answered nor failed after the delay, second beside it. Whoever is ready to answer first

@@ -123,6 +123,9 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 		r.skipped(rt)
 		return stepNext
 	}
+	if r.lacksEndpoint(rt) {
+		return stepNext
+	}
 	if r.needWindow > 0 && route.Window(rt) <= r.needWindow {
 		return stepNext
 	}
@@ -199,6 +202,9 @@ func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *cat
 	if ctx.Err() != nil {
 		r.gone(ctx)
 		return stepDone, false
+	}
+	if r.c.Form.Spent() {
+		return stepAnswer, false
 	}
 	if len(r.t.Attempts) >= MaxAttempts {
 		r.t.Failure = r.tooMany()

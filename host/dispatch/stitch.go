@@ -53,8 +53,12 @@ func (s *stitch) join() string {
 		return ""
 	}
 	s.joined = true
-	return string(s.head)
+	white := s.old[len(bytes.TrimRight(s.old, blanks)):] // the new answer's model did not see it
+	return string(s.head[common(white, s.head):])
 }
+
+// blanks are the characters that the beginning of an answer may not end with, for some models.
+const blanks = " \t\r\n"
 
 const (
 	restarted = 24 // bytes of the same beginning that are no chance

@@ -33,7 +33,7 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, e asked) {
 	}
 	defer buf.Release()
 	_ = rc.SetReadDeadline(time.Time{}) // from here on the server only listens whether the client leaves
-	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header}
+	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header, Beta: asksBeta(r, d)}
 	if failure := resolve(c, e); failure != nil {
 		g.fail(w, d, *failure, id)
 		return
@@ -61,15 +61,18 @@ func (g *Gateway) read(r *http.Request) (*body.Buffer, *dialect.Failure) {
 	if err == nil {
 		return buf, nil
 	}
+	return nil, g.unread(err)
+}
+
+func (g *Gateway) unread(err error) *dialect.Failure {
 	switch {
 	case errors.Is(err, body.ErrTooLarge):
-		return nil, &dialect.Failure{Status: http.StatusRequestEntityTooLarge, Code: "request_too_large", NoRetry: true,
-			Message: fmt.Sprintf("The request body is larger than %d bytes.", g.o.MaxBody)}
+		return g.tooLarge()
 	case errors.Is(err, body.ErrEncoding):
-		return nil, &dialect.Failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding", NoRetry: true,
+		return &dialect.Failure{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding", NoRetry: true,
 			Message: "The Content-Encoding is not known here; send the body plain, or as gzip or zstd."}
 	}
-	return nil, &dialect.Failure{Status: http.StatusBadRequest, Code: "unreadable_body", NoRetry: true,
+	return &dialect.Failure{Status: http.StatusBadRequest, Code: "unreadable_body", NoRetry: true,
 		Message: "The request body could not be read to its end."}
 }
 

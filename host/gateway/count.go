@@ -35,7 +35,7 @@ func (g *Gateway) count(w http.ResponseWriter, r *http.Request, e asked) {
 	}
 	defer buf.Release()
 	_ = rc.SetReadDeadline(time.Time{})
-	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: e.dialect, Catalog: s, Key: key, Body: buf, Header: r.Header}
+	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: e.dialect, Catalog: s, Key: key, Body: buf, Header: r.Header, Beta: asksBeta(r, e.dialect)}
 	if failure := resolve(c, e); failure != nil {
 		g.fail(w, e.dialect, *failure, id)
 		return

@@ -59,6 +59,9 @@ func New(o Options) *Gateway {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{o: o, guesses: newGuesses(o.Now), methods: map[string]string{"/v1/models": "GET, HEAD, OPTIONS", "/v1beta/models": "GET, HEAD, OPTIONS"}}
+	for _, path := range rawPaths {
+		g.methods[path] = "POST, OPTIONS, HEAD"
+	}
 	for _, paths := range []map[string]asked{generation, counting} {
 		for path := range paths {
 			g.methods[path] = "POST, OPTIONS, HEAD"
@@ -79,8 +82,11 @@ func (g *Gateway) Mount(r *mux.Router) {
 	for path, e := range counting {
 		r.Path(path).Methods(http.MethodPost).HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.count(w, r, e) })
 	}
+	for _, path := range rawPaths {
+		r.Path(path).Methods(http.MethodPost).HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.raw(w, r, path) })
+	}
 	for _, version := range geminiVersions {
-		r.PathPrefix(version + "models/").Methods(http.MethodPost).HandlerFunc(g.gemini)
+		r.PathPrefix(version).Methods(http.MethodPost).HandlerFunc(g.gemini)
 	}
 	r.Path("/v1beta/models").Methods(http.MethodGet).HandlerFunc(g.models)
 	r.Path("/v1beta/models/{model:.+}").Methods(http.MethodGet).HandlerFunc(g.model)
@@ -108,17 +114,17 @@ func (g *Gateway) allowed(path string) (string, bool) {
 	if allow, ok := g.methods[path]; ok {
 		return allow, true
 	}
-	for _, version := range geminiVersions {
-		name, ok := strings.CutPrefix(path, version+"models/")
-		if !ok || name == "" {
-			continue
-		}
-		if _, method := splitMethod(name); method != "" {
-			return "POST, OPTIONS, HEAD", true
-		}
-		return "GET, HEAD, OPTIONS", version != "/v1alpha/"
+	rest, ok := geminiName(path)
+	if !ok || rest == "" {
+		return "", false
 	}
-	return "", false
+	if _, method := splitMethod(rest); method != "" {
+		return "POST, OPTIONS, HEAD", true
+	}
+	if !strings.Contains(path, "/models/") || strings.HasPrefix(path, "/v1alpha/") {
+		return "", false
+	}
+	return "GET, HEAD, OPTIONS", true
 }
 
 // unknown is 404 or 405 in the shape that the client's SDK reads (INF-5, INF-3).

@@ -25,6 +25,11 @@ var generation = map[string]asked{
 	"/v1/messages":         {endpoint: "/v1/messages", dialect: wire.AnthropicMessages},
 }
 
+// asksBeta says whether a client of messages asked for ?beta=true, which changes nothing here but is forwarded (INF-1).
+func asksBeta(r *http.Request, d wire.Dialect) bool {
+	return d == wire.AnthropicMessages && r.URL.RawQuery != "" && r.URL.Query().Get("beta") == "true"
+}
+
 // geminiEndpoint is the canonical name of Google's generation endpoint, whatever the method and version of a request.
 const geminiEndpoint = "/v1beta/models:generateContent"
 
@@ -47,10 +52,20 @@ func splitMethod(rest string) (model, method string) {
 	return rest, ""
 }
 
+// geminiName is what stands behind the version in a path of Google's, without models/, which clients leave out when the name of a model
+// holds a slash.
+func geminiName(path string) (rest string, ok bool) {
+	for _, version := range geminiVersions {
+		if rest, ok = strings.CutPrefix(path, version); ok {
+			return strings.TrimPrefix(rest, "models/"), true
+		}
+	}
+	return "", false
+}
+
 // gemini answers POST /v1beta/models/{m}:{method}.
 func (g *Gateway) gemini(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.EscapedPath()
-	_, rest, _ := strings.Cut(path, "/models/")
+	rest, _ := geminiName(r.URL.EscapedPath())
 	model, method := splitMethod(rest)
 	if plain, err := url.PathUnescape(model); err == nil {
 		model = plain

@@ -29,6 +29,7 @@ func TestGenerationRoutes(t *testing.T) {
 		{"/v1/messages?beta=true", named, "/v1/messages", wire.AnthropicMessages, "acme/large", true},
 		{"/v1beta/models/acme/large:generateContent", bare, "/v1beta/models:generateContent", wire.GeminiGenerate, "acme/large", false},
 		{"/v1/models/gpt-4:streamGenerateContent?alt=sse", bare, "/v1beta/models:generateContent", wire.GeminiGenerate, "gpt-4", true},
+		{"/v1beta/acme/large:generateContent", bare, "/v1beta/models:generateContent", wire.GeminiGenerate, "acme/large", false}, // as the AI SDK asks
 		{"/v1alpha/models/acme%2Fteam/small%3AstreamGenerateContent", bare, "/v1beta/models:generateContent", wire.GeminiGenerate, "acme/team/small", true},
 	} {
 		d.calls = nil

@@ -125,7 +125,7 @@ func (e entry) as(d wire.Dialect) any {
 		return map[string]any{"type": "model", "id": e.name, "display_name": display, "created_at": time.Unix(e.created, 0).UTC().Format(time.RFC3339)}
 	case wire.GeminiGenerate:
 		m := map[string]any{"name": "models/" + e.name, "displayName": display,
-			"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent"}}
+			"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent", "countTokens"}}
 		if e.meta.ContextWindow > 0 {
 			m["inputTokenLimit"] = e.meta.ContextWindow
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // sink writes one answer to one client.
@@ -59,6 +60,9 @@ func (s *sink) Commit(status int, h http.Header, t *dispatch.Trail) {
 	own := s.w.Header()
 	maps.Copy(own, h)
 	own["X-Request-Id"] = []string{s.c.RequestID}
+	if s.c.Dialect == wire.AnthropicMessages { // INF-18
+		own["Request-Id"] = []string{s.c.RequestID}
+	}
 	if t.Committed { // not to keep a client waiting, before anybody answered
 		s.describe(own, t)
 	}

@@ -175,11 +175,22 @@ func (p *Prepared) forRequest(m Moment) (*url.URL, http.Header, error) {
 		maps.Copy(with, m.Extra)
 		header = with
 	}
-	if p.url != nil {
-		return p.url, header, nil
+	u := p.url
+	if u == nil {
+		var err error
+		if u, err = p.perRequestURL(m); err != nil {
+			return nil, nil, err
+		}
 	}
-	u, err := p.perRequestURL(m)
-	return u, header, err
+	if m.Query == "" {
+		return u, header, nil
+	}
+	with := *u
+	if with.RawQuery != "" {
+		with.RawQuery += "&"
+	}
+	with.RawQuery += m.Query
+	return &with, header, nil
 }
 
 func (p *Prepared) both(m Moment) values {

@@ -41,7 +41,7 @@ func (m Moment) header(name string) (string, bool) {
 	if len(v) == 0 {
 		return "", false
 	}
-	return v[0], true
+	return strings.Join(v, ","), true // INF-12
 }
 
 // addForwarded copies the client's headers of INF-12 into h, which stays nil when there are none; base is what the plan

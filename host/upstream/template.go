@@ -149,6 +149,7 @@ type Moment struct {
 	RequestID string
 	Header    map[string][]string // the client's, canonical names
 	Now       time.Time
+	Query     string      // added to the address
 	Extra     http.Header // for this request only, over the plan's and the client's; checked by RequestHeader
 }
 
