@@ -25,6 +25,7 @@ func gates(b *account.Book) []resilience.Gate {
 //
 //   - cap.txt: COOL-12; categories.txt and length.txt: COOL-2, COOL-10, COOL-11
 //   - delay.txt: COOL-20, COOL-21, COOL-23; probe.txt, probe-off.txt and scn-1.txt: COOL-24, SCN-1; stall.txt: COOL-32, COOL-33
+//   - egress.txt: OTH-1, OTH-2, OTH-5, OTH-6, OTH-7, OTH-9; egress-address.txt: OTH-3, OTH-4, OTH-8
 //   - hints.txt: COOL-13, COOL-14, CLS-10 (a usable hint, else the scaled backoff)
 //   - rejected.txt: COOL-41, COOL-42, COOL-43, COOL-46; scopes.txt: CLS-1 and CLS-15 (what the host derives from a verdict),
 //     COOL-45 (request-scoped: nothing changes), RUL-3, RUL-8

@@ -5,7 +5,7 @@
 //
 //	settings base=3s steps=5 hints=true max=30m            (of the category apikey; oauth-base=, oauth-hints=, ...)
 //	settings opens=12 degrades=7 reset=30s ...             (see providerSetting)
-//	connection a [provider=openai] [disable-cooling] [compatible] [per-model] [category=oauth]
+//	connection a [provider=openai] [disable-cooling] [compatible] [per-model] [category=oauth] [egress-family=NAME] [egress=IP]
 //	at 30s                                                 followed by lines, one command each:
 //
 //	admit T a [MODEL]        ask for an attempt; the ticket is called T
@@ -19,7 +19,7 @@
 //	credentials a N [quiet]  the connection gets new credentials, under revision N; quiet: nobody tells the gates
 //	recount a N [KEY]        the process starts and counts revisions anew; KEY: the secret in the environment by now
 //	                         text=WITH_UNDERSCORES narrow (as the host narrows a verdict, lockout.Narrow)
-//	try, use, admit          also take model=MODEL and as=ALIAS
+//	try, use, admit          also take model=MODEL, as=ALIAS and egress=IP
 //	lockouts all | unlock a MODEL [everywhere] | unlock-connection a | unlock-all now | sweep now
 //	request direct | request combo [pinned]       what asks from here on
 //	repeat N 5s COMMAND ...                        N times, with that time between; the last answer is shown
@@ -34,6 +34,8 @@ package gatetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,7 +124,24 @@ func (p *play) rebuild() {
 }
 
 func (p *play) at() resilience.Moment {
-	return resilience.Moment{Now: p.now, Catalog: &catalog.Snapshot{Settings: p.values, Aliases: p.aliases}, Combo: p.combo, Pinned: p.pinned}
+	s := &catalog.Snapshot{Settings: p.values, Aliases: p.aliases, Providers: p.providers()}
+	return resilience.Moment{Now: p.now, Catalog: s, Combo: p.combo, Pinned: p.pinned}
+}
+
+// providers are those of the connections, with the connections as they are by now.
+func (p *play) providers() (all []*catalog.Provider) {
+	for _, id := range slices.Sorted(maps.Keys(p.targets)) {
+		t := p.targets[id]
+		if !slices.Contains(all, t.Provider) {
+			all = append(all, t.Provider)
+		}
+		for i, c := range t.Provider.Connections {
+			if c.ID == id {
+				t.Provider.Connections[i] = t.Connection
+			}
+		}
+	}
+	return all
 }
 
 func (p *play) directive(d *datadriven.TestData) (string, error) {
@@ -212,6 +231,10 @@ func (p *play) connection(args []datadriven.CmdArg) error {
 		case "family":
 			name, models, _ := strings.Cut(a.Vals[0], ":")
 			t.Provider.Families = append(t.Provider.Families, catalog.QuotaFamily{Name: name, Models: strings.Split(models, "+")})
+		case "egress-family":
+			t.Provider.EgressFamily = a.Vals[0]
+		case "egress":
+			t.Connection.EgressIP = a.Vals[0]
 		case "disable-cooling":
 			t.Connection.DisableCooling = true
 		default:
@@ -280,6 +303,9 @@ func (p *play) record(id string, s account.State) string {
 	line.WriteString(p.times(s))
 	if h.LastErrorType != nil {
 		fmt.Fprintf(&line, " error=%s at %s", *h.LastErrorType, p.time(s.LastErrorAt))
+	}
+	if s.Cause != nil && s.Cause.ConnectionID != "" {
+		fmt.Fprintf(&line, " because of %s", s.Cause.ConnectionID)
 	}
 	for _, r := range s.Rejected {
 		fmt.Fprintf(&line, " rejected[%s]=%d until %s", r.Model, r.Count, p.time(r.Until))

@@ -69,6 +69,10 @@ func (p *play) asked(t catalog.Target, args []string) catalog.Target {
 		case name == "as":
 			t.Requested = value
 			p.aliases[value] = t.Provider.ID + "/" + t.Model
+		case name == "egress":
+			moved := *t.Connection
+			moved.EgressIP = value
+			t.Connection = &moved
 		case name == "model", !named && i == 0:
 			if t.Model = value; !named {
 				t.Model = arg
