@@ -12,7 +12,7 @@ PLAIN    := ^(TestGuest|TestHostFunctionsLeaveNoGarbage|TestReload|TestPropertie
 TOOL     := go tool -modfile=cmd/devtools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check lint plugins bench fuzz properties crash soak clean
+.PHONY: help run build test faults check lint plugins bench fuzz properties crash soak clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is one of'
@@ -32,6 +32,9 @@ test: ## run every test with the race detector
 	@CGO_ENABLED=1 go test -race -timeout 15m $(PACKAGES)
 	@echo 'test: once more without the race detector, what it makes too slow: real Go guests at full speed, counts of allocations, 10,000 random histories of the gates'
 	@go test -timeout 5m -run '$(PLAIN)' ./host ./host/plugin ./host/plugin/fuel ./host/resilience
+
+faults: ## the fault wall: sixteen faults of a provider against the real program, in two dialects (a minute and a half)
+	@go run ./cmd/faults
 
 check: ## everything that a change must pass: format, vet, architecture, race tests, and a tree that stays clean
 	@echo 'check: gofmt'

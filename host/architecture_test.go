@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"plugins":         {"rules/packs"},
 	"plugins/demo":    {"sdk", "sdk/wire"},
 	"host/document":   {},
-	"host/settings":   {"host/document", "rules/operator"}, // it says what is wrong with an operator's rules
+	"host/settings":   {"host/document", "rules/operator"},                     // it says what is wrong with an operator's rules
 	"host/catalog":    {"host/document", "host/settings", "sdk/wire", "store"}, // it reads and writes its own documents
 	"host/config":     {"host/document", "host/settings", "host/catalog", "sdk/wire"},
 	"host/vault":      {"store"},
@@ -47,13 +47,17 @@ var mayImport = map[string][]string{
 	"host/plugin":     {"host/allow", "host/catalog", "host/document", "rules", "sdk/wire"},
 	"host/upstream":   {"host/allow", "host/body", "host/catalog", "sdk/wire"},
 	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/translate", "host/upstream", "rules", "sdk/wire", "store"},
-	"host/errorlog":  {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
+	"host/errorlog":   {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
+	"host/ledger":     {"host/dispatch", "host/pricing", "host/settings", "host/translate", "store"},
+	"host/pricing":    {"host/translate", "sdk/wire"},
+	"host/quota":      {},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "host/upstream", "sdk/wire"}, // upstream: how events are cut
 	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/observe", "host/plugin", "host/record", "host/resilience", "host/settings", "rules/operator", "sdk/wire", "store"},
 	"host/devkit":     {"host/catalog", "host/dispatch", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},
 	"cmd/weir":        {"host", "sdk/wire", "store"},
 	"cmd/bench":       {},
+	"cmd/faults":      {}, // it speaks to the program as anybody would
 	"cmd/sdktest":     {"sdk/sdktest"},
 	"examples":        {"host", "rules", "sdk", "store"},
 }

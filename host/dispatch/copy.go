@@ -30,3 +30,6 @@ func (s *copying) Write(p []byte) error {
 	s.to.Cut = s.to.Cut || len(p) > room
 	return s.Sink.Write(p)
 }
+
+// Keep notes the texts of a request whose answer did not come out of Do.
+func (t *Trail) Keep(request, answer []byte) { t.Kept = &kept{Request: request, Answer: answer} }

@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/weirgate/weir/host/resilience"
-	"github.com/weirgate/weir/host/translate"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -15,7 +14,7 @@ import (
 // empty says whether a stream has ended without anything for the user, and without a reason for that (STM-60, STM-61). Reasoning is
 // nothing for the user (STM-24).
 func (p *pump) empty() bool {
-	if _, known := translate.Codec(p.a.spoken()); !known || p.output || !p.finished || p.a.resumed != nil {
+	if !p.known || p.output || !p.finished || p.a.resumed != nil {
 		return false
 	}
 	return !p.a.legitimate(p.reason)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -154,4 +156,33 @@ func (p *pump) errorIn(name string, data []byte) []byte {
 		return bytes.Clone(data)
 	}
 	return nil
+}
+
+// sound is a run without the events whose data is no JSON, which no client of a known dialect survives (FLT-10). It is the run itself
+// while all are whole.
+func (p *pump) sound(run []byte) []byte {
+	if !p.known || p.hooked.hook != nil || !malformed(run) { // what a guest writes is its own affair
+		return run
+	}
+	out := make([]byte, 0, len(run))
+	for rest := run; len(rest) > 0; {
+		n := eventLength(rest)
+		if malformed(rest[:n]) {
+			p.a.r.t.note("stream: a malformed event was left out")
+		} else {
+			out = append(out, rest[:n]...)
+		}
+		rest = rest[n:]
+	}
+	return out
+}
+
+// malformed says whether an event of run has data that is no JSON and no end mark.
+func malformed(run []byte) (found bool) {
+	upstream.Events(run, func(e upstream.Event) bool {
+		data := bytes.TrimSpace(e.Data)
+		found = len(data) > 0 && !gjson.ValidBytes(data) && !bytes.Equal(data, doneMark) && !isBeat(e.Name)
+		return !found
+	})
+	return found
 }

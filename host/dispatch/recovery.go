@@ -80,6 +80,7 @@ func (a *attempt) newPump() *pump {
 	if mode == recoverContinue && a.r.c.Stream {
 		p.story = a.newStory()
 	}
+	_, p.known = translate.Codec(a.spoken())
 	p.signs, p.always = true, a.stallBudget(true) > 0 || slow.Enabled || p.story != nil
 	return p
 }

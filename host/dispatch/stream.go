@@ -35,6 +35,7 @@ type pump struct {
 
 	limit  int       // of one event, and of what is held before the first useful one
 	now    time.Time // of the last read
+	known  bool      // the upstream's dialect is one that we read
 	signs  bool      // events are looked at for signs of the model
 	always bool      // also behind the first output
 	shown  bool      // reasoning, or more, was among them

@@ -61,7 +61,7 @@ func (a *attempt) wayBack() (*translate.Way, error) {
 func (p *pump) forClient(run []byte) (out []byte, word bool) {
 	w := p.way
 	if w == nil {
-		run = p.mended(run)
+		run = p.mended(p.sound(run))
 		return run, useful(p.a.spoken(), run) && (p.shown || !p.finished) // what only ends an answer begins none
 	}
 	w.out = w.out[:0]
