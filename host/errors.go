@@ -8,18 +8,12 @@ import (
 	"github.com/weirgate/weir/host/errorlog"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/rules/operator"
-	"github.com/weirgate/weir/store"
-	"github.com/weirgate/weir/store/memory"
 )
 
 // newErrorLog makes the record of upstream errors (OBJ-19), in the store when that keeps rows, else in memory.
 func (h *Host) newErrorLog() *errorlog.Log {
-	rows, ok := h.store.(store.Rows)
-	if !ok {
-		rows = memory.New(memory.Options{Now: h.o.Now})
-	}
 	return errorlog.New(errorlog.Options{
-		Rows: rows, Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,
+		Rows: h.rows(), Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log,
 		Settings: func() settings.ErrorRecord { return h.catalog.Current().Settings.ErrorRecord },
 	})
 }

@@ -20,10 +20,12 @@ import (
 	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/host/errorlog"
 	"github.com/weirgate/weir/host/gateway"
+	"github.com/weirgate/weir/host/ledger"
 	"github.com/weirgate/weir/host/manage"
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/host/plugin/fetch"
+	"github.com/weirgate/weir/host/pricing"
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -52,6 +54,8 @@ type Host struct {
 	vaultChecked atomic.Bool
 	record       *record.Recorder
 	errors       *errorlog.Log
+	ledger       *ledger.Log
+	prices       atomic.Pointer[pricing.Table]
 	book         *account.Book
 	lockouts     *lockout.Gate
 	breakers     *breaker.Gate
@@ -229,6 +233,9 @@ func (h *Host) restoreState(ctx context.Context) error {
 	h.client = upstream.NewClient(upstream.Options{ConnectTimeout: h.catalog.Current().Settings.ConnectTimeout})
 	h.errors = h.newErrorLog()
 	h.errors.Start()
+	h.readPrices()
+	h.ledger = h.newLedger()
+	h.ledger.Start()
 	h.dispatch = dispatch.New(dispatch.Options{
 		Failed:  h.errors.Failed,
 		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,

@@ -138,6 +138,9 @@ func (h *Host) close(ctx context.Context) error {
 	if h.errors != nil {
 		part(h.errors.Stop)
 	}
+	if h.ledger != nil {
+		part(h.ledger.Stop)
+	}
 	if h.record != nil {
 		part(h.record.Stop)
 	}

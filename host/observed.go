@@ -28,9 +28,12 @@ func (h *Host) observed(c *dispatch.Call, t *dispatch.Trail) {
 	m := h.metrics.Model(provider, model)
 	outcome := outcomeOf(t)
 	m.Done(h.o.Now(), outcome, t.Took, t.FirstByte)
-	if t.Usage.Input > 0 || t.Usage.Output > 0 {
-		m.Tokens(observe.Tokens{Input: int(max(t.Usage.Input, 0)), Output: int(max(t.Usage.Output, 0))})
+	if u := t.Usage; u.Stated() {
+		m.Tokens(observe.Tokens{
+			Input: int(u.Input), CachedRead: int(u.CachedRead), CacheWrite: int(u.CacheWrite), Output: int(u.Output), Reasoning: int(u.Reasoning),
+		})
 	}
+	h.ledger.Add(c, t, string(outcome))
 	h.logCall(c, t, outcome)
 }
 

@@ -100,7 +100,12 @@ func builtinPlugins() ([]plugin.Builtin, error) {
 }
 
 // pluginsChanged builds a snapshot with the providers of the new set.
-func (h *Host) pluginsChanged() { h.refresh.report(0) }
+func (h *Host) pluginsChanged() {
+	h.refresh.report(0)
+	if h.plugins != nil { // else they are being loaded, and read after that
+		h.readPrices()
+	}
+}
 
 // pluginEvent journals what happened to a plugin. That the shipped ones were loaded is no news.
 func (h *Host) pluginEvent(e plugin.Event) {

@@ -27,6 +27,9 @@ const shortestKey = 6
 // longToken is a length that no word has.
 const longToken = 24
 
+// Clean takes known secrets out of a text, then what looks like a key, a bearer token or an e-mail address.
+func Clean(s string, known func(string) string) string { return redact(s, known) }
+
 // redact takes known secrets out of a text, then what looks like a key, a bearer token or an e-mail address.
 func redact(s string, known func(string) string) string {
 	s = known(s)
