@@ -50,7 +50,7 @@ func (g *Gateway) readForm(r *http.Request, c *dispatch.Call, boundary string, h
 			return &dialect.Failure{Status: http.StatusBadRequest, NoRetry: true,
 				Message: "The request has no model; give its name in the form field model."}
 		}
-		if !whole {
+		if !whole || len(f.Head) > keptForm { // with nothing left it is still sent only once
 			f.Rest = source
 		}
 		break

@@ -117,7 +117,7 @@ func TestForms(t *testing.T) {
 			if !bytes.Equal(sent, text) || f.Size != int64(len(text)) || f.Type != kind {
 				t.Errorf("%d bytes: the body was changed", size)
 			}
-			if kept := f.Rest == nil; kept != (len(text) <= 1<<20 || fileFirst && size > 1<<20) {
+			if kept := f.Rest == nil; kept != (len(text) <= 1<<20) {
 				t.Errorf("%d bytes, file first %v: kept %v", size, fileFirst, kept)
 			}
 		}
