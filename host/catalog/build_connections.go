@@ -284,7 +284,7 @@ func data(it *item[ConnectionInput], c *Connection) {
 	}
 	c.DisableCooling = string(it.Object.ProviderSpecificData["disableCooling"]) == "true"
 	c.RateLimitReset = rateLimitReset(it)
-	c.EgressIP = egressIP(it)
+	c.Rotation, c.EgressIP = rotation(it), egressIP(it)
 }
 
 // rateLimitReset reads how long a rate-limited connection is to rest (COOL-20). It has the bounds of the provider's own

@@ -111,13 +111,14 @@ type Connection struct {
 	ConcurrencyGroup   *string
 	RateLimitOverrides []byte // JSON, as given; read by later gates
 	RateProtection     bool
-	QuotaThresholds    []byte            // JSON, as given
-	Secrets            map[string]Secret // api_key, access_token, ...
-	Data               map[string]string // providerSpecificData, scalar fields as text
-	DisableCooling     bool              // COOL-19
-	RateLimitReset     time.Duration     // rotationOverrides.rateLimitResetSeconds (COOL-20); 0: not set
-	EgressIP           string            // the public address that the provider sees (OTH-2); empty: as Target.Egress says
-	CredentialRevision uint64            // raised by a change of secrets or data; part of plan cache keys
+	QuotaThresholds    []byte                   // JSON, as given
+	Secrets            map[string]Secret        // api_key, access_token, ...
+	Data               map[string]string        // providerSpecificData, scalar fields as text
+	DisableCooling     bool                     // COOL-19
+	RateLimitReset     time.Duration            // rotationOverrides.rateLimitResetSeconds (COOL-20); 0: not set
+	Rotation           map[int]RotationOverride // rotationOverrides by status (CLS-20); nil: none
+	EgressIP           string                   // the public address that the provider sees (OTH-2); empty: as Target.Egress says
+	CredentialRevision uint64                   // raised by a change of secrets or data; part of plan cache keys
 	Meta
 }
 

@@ -92,7 +92,8 @@ func (r *run) noteTry(a *attempt, v wire.Verdict, status int, fault resilience.F
 	if v.RetryAfter > 0 {
 		r.hints = append(r.hints, hint{a.target.Connection.ID, r.d.Now().Add(v.RetryAfter)})
 	}
-	if status == 429 && (v.Reason == wire.RateLimitExceeded || v.Reason == wire.ConcurrencyLimited) { // not after RUL-7
+	egress := a.target.Provider.EgressFamily != "" && v.Reason == wire.RateLimitExceeded                         // the others cool for the same refusal (OTH-6)
+	if status == 429 && !egress && (v.Reason == wire.RateLimitExceeded || v.Reason == wire.ConcurrencyLimited) { // not after RUL-7
 		r.limited = append(r.limited, a.target.Provider)
 	}
 }

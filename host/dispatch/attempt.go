@@ -41,6 +41,8 @@ type attempt struct {
 	firstAt time.Time // of the head
 	settled bool
 	sampled bool        // its latency was noted
+	stays   bool        // its error leads to no other account, or the account stays in use all the same (CLS-20)
+	added   bool        // its 400 leads to another account by CLS-20 alone
 	changed bool        // the guest changed the body of this request (CMB-18)
 	extra   http.Header // what on_response adds to the answer
 	sent    int64       // bytes sent to the client

@@ -53,6 +53,8 @@ type Dispatcher struct {
 
 	operator operator.Book // the operator's own rules and defaults, read
 	turns    turns
+
+	rotations rotations
 }
 
 // New makes a dispatcher.

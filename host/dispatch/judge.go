@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/egress"
 	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/rules"
@@ -39,7 +40,7 @@ func (a *attempt) judge(ctx context.Context, reply *rules.Reply, fault resilienc
 // decided settles an attempt whose failure has a verdict.
 func (a *attempt) decided(ctx context.Context, reply *rules.Reply, v wire.Verdict, facts replyFacts, fault resilience.Fault) step {
 	v = lockout.Narrow(a.r.at(), a.target, v, lockout.Reply{Status: rules.HostStatus(reply), Text: reply.Facts.Text, Own: isOwn(fault)})
-	a.settleFailure(reply, v, fault)
+	v = a.settleFailure(reply, v, fault)
 	if ctx.Err() != nil {
 		a.r.gone(ctx)
 		return stepDone
@@ -124,9 +125,10 @@ func (a *attempt) restated(reply *rules.Reply) {
 	a.r.d.Meter.Restated(reply.Restated)
 }
 
-// settleFailure applies a verdict in the one place where it becomes state (gate 21).
-func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resilience.Fault) {
+// settleFailure applies a verdict in the one place where it becomes state (gate 21), and returns it as it was applied.
+func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resilience.Fault) wire.Verdict {
 	now, own := a.r.d.Now(), isOwn(fault)
+	v = a.rotation(egress.Verdict(a.target, v, rules.HostStatus(reply)), rules.HostStatus(reply))
 	rec := Attempt{
 		Provider: a.target.Provider.ID, Connection: a.target.Connection.ID, Model: a.target.Model, At: a.began,
 		Took: now.Sub(a.began), Status: rules.HostStatus(reply), Original: reply.Original, Verdict: v, RestatedBy: reply.Restated,
@@ -146,22 +148,23 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resili
 	}
 	a.r.noteTry(a, v, rec.Status, fault)
 	a.sample(now, rec.FirstByte, false)
-	if route.AccountStrategy(a.r.c.Route, a.target.Provider, a.r.c.Catalog) != route.FillFirst {
+	if !a.stays && route.AccountStrategy(a.r.c.Route, a.target.Provider, a.r.c.Catalog) != route.FillFirst {
 		a.r.d.Router.Failing(a.target.Connection)
 	}
 	if v.Rejected { // nobody could say what it means, so it counts against nobody (ABI-8)
 		a.r.t.exclude(a.target, resilience.Refusal{Gate: "executor", Reason: "plugin_unavailable", Wait: resilience.WaitNever})
 		a.settle(resilience.Outcome{Ignore: true, Began: a.began})
-		return
+		return v
 	}
 	a.settle(resilience.Outcome{
-		Began: a.began, Verdict: v, OwnDeadline: own, Fault: fault, SiblingNext: a.r.siblingNext(a.target), ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
+		Began: a.began, Verdict: v, OwnDeadline: own, Fault: fault, Stays: a.stays, SiblingNext: a.r.siblingNext(a.target), ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
 		FirstByte: rec.FirstByte, Took: rec.Took,
 		Cause: resilience.Cause{
 			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: rec.Status, OriginalStatus: reply.Original,
 			Plugin: v.Plugin, Rule: v.Rule, Source: v.HintSource, Message: shorten(a.r.d.Redact(reply.Facts.Message), 100),
 		},
 	})
+	return v
 }
 
 func (a *attempt) logFailure(rec Attempt) {
@@ -241,7 +244,7 @@ func (r *run) decide(a *attempt, v wire.Verdict, facts replyFacts) step {
 		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
 	if !exhaustsNothing(r.lastTry.fault, facts) {
-		r.exhausted.Note(a.target, v)
+		r.exhausted.Note(a.target, a.exhausts(v))
 	}
 	if v.Reason == wire.InvalidRequest && !v.Fallback && (a.prep.Changes || a.changed) {
 		r.exhausted.ExcludeProvider(a.target.Provider.ID)

@@ -107,6 +107,7 @@ type Outcome struct {
 	Fault       Fault     // what broke, when no answer of the upstream's own did
 	SiblingNext bool      // the next target of the combo is on the same provider (BRK-14)
 	Local       bool      // a failure of this machine: a missing binary, a permission, a plugin crash (BRK-11)
+	Stays       bool      // the account stays in use: nothing cools and no model is locked (CLS-20)
 	Began       time.Time // when the attempt was admitted, for people; gates know a late answer by Permit.Generation
 	Verdict     wire.Verdict
 	Cause       Cause

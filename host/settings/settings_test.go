@@ -43,7 +43,7 @@ func parse(t *testing.T, text string) *document.Node {
 }
 
 // The defaults are those of the specification: COOL-10, COOL-24, BRK-3, BRK-4, PCD-1, PCD-2, PCD-5, COOL-70, CMB-40, LOCK-10,
-// SEL-3, SEL-4, SEL-11, COOL-32, STM-1, CMB-26, OBS-5, OBJ-19, COOL-59, COOL-63.
+// SEL-3, SEL-4, SEL-11, COOL-32, STM-1, CMB-26, OBS-5, OBJ-19, COOL-59, COOL-63, CLS-20.
 func TestDefaults(t *testing.T) {
 	v, sources, warnings := Resolve(environment(), nil, nil)
 	want := &Values{
@@ -85,6 +85,11 @@ func TestDefaults(t *testing.T) {
 		Streams:            Streams{EarlyKeepalive: 15 * time.Second, MaxEventBytes: 16 << 20, HoldMaxBytes: 4 << 20},
 		ProviderErrorRules: json.RawMessage("{}"), ProviderErrorDefaults: json.RawMessage("{}"),
 		ExecutionMaxWait: 10 * time.Minute,
+		Rotation: Rotation{
+			Enabled: true, On400: RotationClass{false, 1, 2 * time.Minute},
+			On429: RotationClass{true, 1, 2 * time.Minute}, On500: RotationClass{true, 1, 2 * time.Minute}, On502: RotationClass{true, 1, 2 * time.Minute},
+		},
+		ToolTruncate: true,
 	}
 	if d := cmp.Diff(want, v, cmp.Comparer(func(a, b *time.Location) bool { return a.String() == b.String() })); d != "" {
 		t.Error(d)

@@ -76,6 +76,7 @@ func Table() []Row {
 		timeoutRows(),
 		streamTimeRows(),
 		environmentRows(),
+		rotationRows(),
 	)
 }
 

@@ -34,6 +34,8 @@ type Values struct {
 	P2CLatencyWeight        float64                  // SEL-11; 0: off
 	ProviderQuotaOverrides  map[string]QuotaOverride // by provider in lower case (API-13, COOL-20)
 	RotationRateLimitReset  time.Duration            // COOL-20 level 4; 0: unset
+	Rotation                Rotation                 // CLS-20
+	ToolTruncate            bool                     // OTH-22
 	FallbackStrategy        string                   // SEL-3: account strategy where no provider has its own
 	ProviderStrategies      map[string]string        // SEL-3: account strategy by provider in lower case
 	StickyRoundRobinLimit   int                      // SEL-4

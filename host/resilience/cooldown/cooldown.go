@@ -110,7 +110,7 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 		return changed
 	}
 	changed := g.fail(at, t, p, o)
-	if egress.Counts(t, o.Verdict, o.Cause.Status) {
+	if !o.Stays && egress.Counts(t, o.Verdict, o.Cause.Status) {
 		changed = append(changed, g.siblings(at, t, o)...)
 	}
 	if coolsProvider(at, o) {
@@ -143,9 +143,12 @@ func coolsProvider(at resilience.Moment, o resilience.Outcome) bool {
 	}
 }
 
-// spared says whether an outcome cools nothing: what our own clocks ended (COOL-33), and a stream that fell silent, unless
-// the operator wants it (COOL-32).
+// spared says whether an outcome cools nothing: what our own clocks ended (COOL-33), a stream that fell silent, unless the operator
+// wants it (COOL-32), and what leads to no other account (CLS-20).
 func spared(at resilience.Moment, o resilience.Outcome) bool {
+	if o.Stays {
+		return true
+	}
 	switch o.Fault {
 	case resilience.FaultStall:
 		return !at.Catalog.Settings.StreamStallCooldown

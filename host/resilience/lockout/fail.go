@@ -60,8 +60,8 @@ func (g *Gate) fail(at resilience.Moment, t catalog.Target, generation uint64, o
 // connection only where cooling is off (COOL-19).
 func locks(t catalog.Target, o resilience.Outcome) bool {
 	v := o.Verdict
-	if v.RequestScoped || o.OwnDeadline || o.Fault == resilience.FaultOwnDeadline || o.Fault == resilience.FaultTargetTimer || o.Local {
-		return false // COOL-33, COOL-45
+	if v.RequestScoped || o.OwnDeadline || o.Fault == resilience.FaultOwnDeadline || o.Fault == resilience.FaultTargetTimer || o.Local || o.Stays {
+		return false // COOL-33, COOL-45, CLS-20
 	}
 	switch v.Scope {
 	case wire.ScopeModel:
