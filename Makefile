@@ -12,7 +12,7 @@ PLAIN    := ^(TestGuest|TestHostFunctionsLeaveNoGarbage|TestReload|TestPropertie
 TOOL     := go tool -modfile=cmd/devtools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test faults check lint plugins bench fuzz properties crash soak clean
+.PHONY: help run build test faults check lint plugins bench clients agents fuzz properties crash soak clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is one of'
@@ -67,6 +67,14 @@ plugins: ## rebuild the embedded .wasm files of the Go guests in plugins/ and sh
 bench: ## measure against a reference proxy with a mock upstream, and print ratios
 	@echo 'bench: building and running cmd/bench (some minutes; keep the machine quiet)'
 	@go run ./cmd/bench
+
+clients: ## run real SDKs of four dialects on upstreams of four dialects, with a mock behind; ARGS="-v --only openai-chat"
+	@echo 'clients: building and running cmd/clients (needs npm; downloads about 400 MB once, then takes about half an hour)'
+	@go run ./cmd/clients $(ARGS)
+
+agents: ## run command-line agents (Claude Code, codex, opencode, gemini-cli, qwen-code) on upstreams of four dialects
+	@echo 'agents: building and running cmd/clients (needs npm; downloads about 1 GB once)'
+	@go run ./cmd/clients --groups agents -v $(ARGS)
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@for p in $$(go list $(PACKAGES)); do \

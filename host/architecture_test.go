@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	"host":            {"host", "plugins", "rules", "sdk/wire", "store", "store/badger", "store/memory"},
 	"cmd/weir":        {"host", "sdk/wire", "store"},
 	"cmd/bench":       {},
+	"cmd/clients":     {},
 	"cmd/faults":      {}, // it speaks to the program as anybody would
 	"cmd/sdktest":     {"sdk/sdktest"},
 	"examples":        {"host", "rules", "sdk", "store"},
