@@ -165,6 +165,9 @@ func (r *Row) allowed() string {
 	case int:
 		return fmt.Sprintf("a whole number from %d to %d", r.Min, r.Max)
 	case string:
+		if len(r.Words) == 0 {
+			return fmt.Sprintf("a text of %d to %d characters", r.Min, r.Max)
+		}
 		return "one of " + strings.Join(r.Words, ", ")
 	}
 	return fmt.Sprintf("a list of texts of %d to %d characters", r.Min, r.Max)

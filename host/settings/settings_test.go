@@ -80,6 +80,7 @@ func TestDefaults(t *testing.T) {
 		FallbackStrategy: "fill-first", StickyRoundRobinLimit: 3, CredentialCheckInterval: time.Hour,
 		ErrorRecord:  ErrorRecord{Enabled: true, RetentionDays: 14, MaxRows: 5000, MaxBodyBytes: 65536},
 		RequestLog:   RequestLog{Enabled: true, RetentionDays: 7, MaxRows: 100_000},
+		Emergency:    Emergency{Enabled: true, Provider: "nvidia", Model: "openai/gpt-oss-120b", MaxOutput: 4096},
 		ReadinessMax: 3 * time.Minute, ContentStall: -time.Millisecond, Heartbeat: 15 * time.Second,
 		StreamRecovery:     StreamRecovery{Throughput: ThroughputWatchdog{Warmup: 30 * time.Second, Window: 30 * time.Second, MinRate: 4, MinBytes: 1}},
 		Streams:            Streams{EarlyKeepalive: 15 * time.Second, MaxEventBytes: 16 << 20, HoldMaxBytes: 4 << 20},

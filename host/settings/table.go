@@ -25,7 +25,7 @@ type Row struct {
 	Follows string        // name of an earlier row whose value is the default in place of Default
 	Min     int64         // of numbers; of texts in a list: characters
 	Max     int64
-	Words   []string // what a text may be
+	Words   []string // what a text may be; none: any of Min to Max characters
 	Meaning string
 
 	at func(*Values) any // pointer to the field: *bool, *int, *time.Duration, *string or *[]string, or what as takes
@@ -73,6 +73,7 @@ func Table() []Row {
 		accountRows(),
 		errorRows(),
 		requestRows(),
+		emergencyRows(),
 		timeoutRows(),
 		streamTimeRows(),
 		environmentRows(),

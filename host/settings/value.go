@@ -80,12 +80,21 @@ func (r *Row) parse(n *document.Node, path string) (any, []document.Fault) {
 		if faults := n.DecodeAt(path, &s); faults != nil {
 			return nil, faults
 		}
-		if !slices.Contains(r.Words, s) {
-			return nil, r.fault(n, path, "must be one of "+strings.Join(r.Words, ", "))
+		if !r.takes(s) {
+			return nil, r.fault(n, path, "must be "+r.allowed())
 		}
 		return s, nil
 	}
 	return r.parseList(n, path)
+}
+
+// takes says whether a text is one of the row's words, or of a length that it allows.
+func (r *Row) takes(s string) bool {
+	if len(r.Words) > 0 {
+		return slices.Contains(r.Words, s)
+	}
+	n := int64(utf8.RuneCountInString(s))
+	return n >= r.Min && n <= r.Max
 }
 
 func (r *Row) parseInt(n *document.Node, path string) (any, []document.Fault) {
@@ -156,7 +165,7 @@ func (r *Row) parseEnv(text string) (any, bool) {
 		if b, ok := parseBool(text); ok { // the seed's switches were booleans
 			word = map[bool]string{true: "on", false: "off"}[b.(bool)]
 		}
-		return word, slices.Contains(r.Words, word)
+		return word, r.takes(word)
 	}
 	return nil, false
 }

@@ -45,6 +45,7 @@ type Values struct {
 	CredentialCheckInterval time.Duration            // COOL-59, OTH-43; 0: no recheck
 	ErrorRecord             ErrorRecord
 	RequestLog              RequestLog      // OBJ-18
+	Emergency               Emergency       // OTH-23
 	ProviderErrorRules      json.RawMessage // RUL-30; an object
 	ProviderErrorDefaults   json.RawMessage // RUL-40; an object
 	ExecutionMaxWait        time.Duration   // BRK-32: longest time that a probe holds its allowance
