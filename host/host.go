@@ -26,6 +26,7 @@ import (
 	"github.com/weirgate/weir/host/plugin"
 	"github.com/weirgate/weir/host/plugin/fetch"
 	"github.com/weirgate/weir/host/pricing"
+	"github.com/weirgate/weir/host/quota"
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -56,6 +57,7 @@ type Host struct {
 	errors       *errorlog.Log
 	ledger       *ledger.Log
 	prices       atomic.Pointer[pricing.Table]
+	quota        quota.Book
 	book         *account.Book
 	lockouts     *lockout.Gate
 	breakers     *breaker.Gate
@@ -236,8 +238,9 @@ func (h *Host) restoreState(ctx context.Context) error {
 	h.readPrices()
 	h.ledger = h.newLedger()
 	h.ledger.Start()
+	h.loadQuota(ctx)
 	h.dispatch = dispatch.New(dispatch.Options{
-		Failed:  h.errors.Failed,
+		Failed: h.errors.Failed, Learn: h.learnQuota,
 		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,
 		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log, Circuit: h.circuit, Condition: h.accountCondition,
 	})
@@ -281,6 +284,7 @@ func (h *Host) wire(context.Context) error {
 	h.background(h.disableBanned)
 	h.background(h.recheck)
 	h.background(h.keepBreakers)
+	h.background(h.keepQuota)
 	return nil
 }
 

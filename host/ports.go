@@ -22,6 +22,7 @@ func (h *Host) ports() manage.Ports {
 		Catalog: h.catalog.Current, Check: h.check, Change: h.change, Documents: h.store, Sealer: h.vault, StoreHealth: h.store.Health,
 		States: states{h}, Events: h.record, Order: h.order, Test: h.test, Plugins: h.plugins.List, Unquarantine: h.plugins.Unquarantine,
 		Shelf: h.plugins, Replay: h.replay, Preview: h.preview, Errors: h.errors,
+		Requests: h.ledger, Prices: h.prices.Load, Quota: h.quota.Snapshot,
 		Metrics: h.metrics.Handler(), Profiles: observe.Profiles(), Recent: h.metrics.Recent,
 		Stopping: h.stopped, KeyUsed: h.notes.keyUsed, Tested: h.notes.tested,
 	}

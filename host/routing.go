@@ -24,11 +24,12 @@ func (h *Host) circuit(p *catalog.Provider, at resilience.Moment) route.Circuit 
 
 // accountCondition tells account strategies the health of a connection (SEL-4, SEL-6).
 func (h *Host) accountCondition(connection string, now time.Time) route.Condition {
-	s := h.book.Peek(connection)
-	if s == nil || s.Forgotten {
-		return route.Condition{}
+	var c route.Condition
+	c.Headroom, c.Known = h.quota.Headroom(connection, now)
+	if s := h.book.Peek(connection); s != nil && !s.Forgotten {
+		c.Error, c.Backoff = troubleOf(s.OutFor()), s.LevelAt(now.UnixMilli())
 	}
-	return route.Condition{Error: troubleOf(s.OutFor()), Backoff: s.LevelAt(now.UnixMilli())}
+	return c
 }
 
 // troubleOf sorts the reason of an account's last error as the penalties do (SEL-6).

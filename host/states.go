@@ -103,5 +103,6 @@ func (s states) Reset(connection string) string {
 // Forget drops the state of a deleted connection (OBJ-7).
 func (s states) Forget(connection string) {
 	s.h.record.Append(s.h.book.Forget(s.at(), connection)...)
+	s.h.forgetQuota(connection)
 	s.ClearLockouts("", connection, "")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/quota"
 	"github.com/weirgate/weir/host/resilience/account"
 )
 
@@ -31,7 +32,7 @@ type Connection struct {
 	ProviderDataKeys      []string         `json:"providerDataKeys"`
 	Credentials           credentials      `json:"credentials"`
 	Health                account.Health   `json:"health"`
-	Quota                 *struct{}        `json:"quota"`
+	Quota                 *quota.Snapshot  `json:"quota"` // null: nothing was learned yet (OBJ-20)
 	LastTested            *string          `json:"lastTested"`
 	meta
 }
@@ -101,6 +102,9 @@ func (s *Server) showConnection(c *catalog.Connection, now time.Time) Connection
 	slices.Sort(v.Credentials.Set)
 	if key := c.Secrets["api_key"]; key.Set() {
 		v.Credentials.Hint = orNull(catalog.Hint(key.Reveal()))
+	}
+	if q, known := s.ports.Quota(c.ID); known {
+		v.Quota = &q
 	}
 	if f := s.ports.Tested; f != nil {
 		at, models := f(c.ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/errorlog"
+	"github.com/weirgate/weir/host/ledger"
 	"github.com/weirgate/weir/host/plugin"
 )
 
@@ -42,6 +43,7 @@ func endpoints() []endpoint {
 		{method: patch, path: "/api/providers/{id}", needs: write, changes: true, summary: "Change fields of a connection; null clears", body: catalog.ConnectionInput{}, answer: connectionAnswer{}, serve: patchConnection},
 		{method: remove, path: "/api/providers/{id}", needs: write, changes: true, summary: "Delete a connection with its state", answer: okAnswer{}, serve: deleteConnection},
 		{method: post, path: "/api/providers/{id}/test", needs: write, summary: "Call the provider once with this connection", answer: TestResult{}, serve: testConnection},
+		{method: get, path: "/api/providers/{id}/quota", needs: read, summary: "What is left of a connection's limits, as its provider said last", answer: quotaAnswer{}, serve: getQuota},
 		{method: post, path: "/api/providers/{id}/reset", needs: write, summary: "Clear a connection's terminal state, cooldown and errors", answer: resetAnswer{}, serve: resetConnection},
 
 		{method: get, path: "/api/combos", needs: read, summary: "Combos", query: paged, answer: comboList{}, serve: listCombos},
@@ -79,6 +81,10 @@ func endpoints() []endpoint {
 		{method: get, path: "/api/events", needs: read, summary: "The journal; as text/event-stream a live feed", query: []string{"after", "kind", "provider", "connectionId", "limit"}, answer: eventList{}, serve: listEvents},
 		{method: get, path: "/api/errors", needs: read, summary: "Recorded upstream errors, newest first; as application/jsonl lines that weir classify reads", query: append([]string{"provider", "reason", "since", "until", "format"}, paged...), answer: errorList{}, serve: listErrors},
 		{method: remove, path: "/api/errors", needs: write, summary: "Delete all recorded upstream errors", answer: clearedErrors{}, serve: clearErrors},
+
+		{method: get, path: "/api/requests", needs: read, summary: "The ledger: requests, newest first", query: append([]string{"since", "until", "provider", "connectionId", "model", "apiKeyId", "outcome", "reason"}, paged...), answer: requestList{}, serve: listRequests},
+		{method: get, path: "/api/requests/{requestId}", needs: read, summary: "One request, with its gates and texts while they are kept", answer: ledger.Row{}, serve: getRequest},
+		{method: get, path: "/api/pricing", needs: read, summary: "The prices in force, in the order in which they are asked; USD per million tokens", query: paged, answer: priceList{}, serve: listPrices},
 
 		{method: get, path: "/api/plugins", needs: read, summary: "Plugins", query: paged, answer: pluginList{}, serve: listPlugins},
 		{method: post, path: "/api/plugins/check", needs: write, summary: "Do all that comes before a plugin goes live, and nothing more", binary: plugin.MaxFile, also: []int{422}, answer: plugin.Report{}, serve: checkPlugin},

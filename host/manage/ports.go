@@ -11,7 +11,10 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/document"
 	"github.com/weirgate/weir/host/errorlog"
+	"github.com/weirgate/weir/host/ledger"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/pricing"
+	"github.com/weirgate/weir/host/quota"
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -56,6 +59,10 @@ type Ports struct {
 	// Replay judges recorded errors with a candidate beside what is in force (PLG-9); a candidate that does not load is a *plugin.Fault.
 	Replay func(ctx context.Context, module []byte, last int, provider string) (errorlog.Replay, error)
 	Errors Errors
+	// Requests is the ledger (OBJ-17), Prices the table in force (OBJ-21), Quota the last snapshot of a connection (OBJ-20).
+	Requests Requests
+	Prices   func() *pricing.Table
+	Quota    func(connectionID string) (quota.Snapshot, bool)
 	// Preview says which recorded errors an operator's rules would be about (RUL-30); nil: there is no record.
 	Preview func(ctx context.Context, set *operator.Set, last int, provider string) (errorlog.Preview, error)
 
@@ -126,6 +133,13 @@ type Errors interface {
 	Dropped() int64 // records that were lost since the start
 }
 
+// Requests is the ledger (OBJ-17); *ledger.Log is one.
+type Requests interface {
+	List(ctx context.Context, f ledger.Filter, limit, offset int) (rows []ledger.Row, total int, err error)
+	Get(ctx context.Context, requestID string) (row ledger.Row, found bool, err error)
+	Dropped() int64 // rows that were lost since the start
+}
+
 // Events is the journal as people read it; *record.Recorder is one.
 type Events interface {
 	Events(ctx context.Context, f record.Filter) (events []store.Event, next store.Seq, err error)
@@ -160,6 +174,9 @@ func (p *Ports) check() error {
 	need(p.Shelf != nil, "Shelf")
 	need(p.Replay != nil, "Replay")
 	need(p.Errors != nil, "Errors")
+	need(p.Requests != nil, "Requests")
+	need(p.Prices != nil, "Prices")
+	need(p.Quota != nil, "Quota")
 	need(p.Metrics != nil, "Metrics")
 	need(p.Profiles != nil, "Profiles")
 	need(p.Recent != nil, "Recent")

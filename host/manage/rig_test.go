@@ -23,6 +23,8 @@ import (
 	"github.com/weirgate/weir/host/manage"
 	"github.com/weirgate/weir/host/observe"
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/pricing"
+	"github.com/weirgate/weir/host/quota"
 	"github.com/weirgate/weir/host/record"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/account"
@@ -51,6 +53,7 @@ type rig struct {
 	breakers *breaker.Gate
 	windows  *window.Gate
 	lockouts *lockout.Gate
+	quota    quota.Book
 	ladder   *resilience.Ladder
 	file     *catalog.Input
 	env      map[string]string
@@ -86,6 +89,7 @@ func newRig(t *testing.T, options ...option) *rig {
 		Catalog: r.registry.Current, Check: r.check, Change: r.change, Documents: r.store, Sealer: sealer{},
 		StoreHealth: r.health, States: states{r}, Events: r.recorder, Order: order, Test: r.testConnection,
 		Unquarantine: func(string) bool { return false }, Shelf: &shelf{}, Errors: &errorRecord{},
+		Requests: &requestRecord{}, Prices: func() *pricing.Table { return pricing.New() }, Quota: r.quota.Snapshot,
 		Replay: func(context.Context, []byte, int, string) (errorlog.Replay, error) { return errorlog.Replay{}, nil },
 		Plugins: func() []plugin.Status {
 			return []plugin.Status{{Name: "openai", State: plugin.StateActive, Mode: "active", Version: "1.0.0", LoadedAt: r.clock(), Manifest: []byte(`{"name":"openai"}`)}}

@@ -189,9 +189,14 @@ func TestAccountP2C(t *testing.T) {
 			{route.Condition{Error: route.LimitTrouble}, route.Condition{Error: route.AuthTrouble, Backoff: 0}},
 			{route.Condition{Error: route.AuthTrouble}, route.Condition{Error: route.ServerTrouble}},
 			{route.Condition{Error: route.ServerTrouble}, route.Condition{Error: route.OtherTrouble}},
-			{route.Condition{Error: route.AuthTrouble}, route.Condition{Backoff: 2}},               // 24 to 16
-			{route.Condition{Backoff: 4}, route.Condition{Error: route.LimitTrouble}},              // 32 to 30
-			{route.Condition{Backoff: 5, Error: route.OtherTrouble}, route.Condition{Backoff: 32}}, // 46 to the 40 that end it
+			{route.Condition{Error: route.AuthTrouble}, route.Condition{Backoff: 2}},                 // 24 to 16
+			{route.Condition{Backoff: 4}, route.Condition{Error: route.LimitTrouble}},                // 32 to 30
+			{route.Condition{Backoff: 5, Error: route.OtherTrouble}, route.Condition{Backoff: 32}},   // 46 to the 40 that end it
+			{route.Condition{}, route.Condition{Known: true, Headroom: 100}},                         // unknown headroom: 4 to 0
+			{route.Condition{Known: true, Headroom: 60}, route.Condition{}},                          // 5 to 4
+			{route.Condition{Known: true, Headroom: 25}, route.Condition{Known: true, Headroom: 26}}, // 13 to 9
+			{route.Condition{Known: true, Headroom: 10}, route.Condition{Known: true, Headroom: 11}}, // 21 to 15
+			{route.Condition{Known: true}, route.Condition{Error: route.LimitTrouble, Backoff: 5}},   // 200 to 74
 		} {
 			b := newBank(4, 2)
 			b.w.states["a"], b.w.states["b"] = c.a, c.b

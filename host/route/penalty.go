@@ -1,18 +1,26 @@
 package route
 
 import (
+	"math"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
 )
 
-// The points of SEL-6. Those for quota are absent until quota is known: every account has the points of unknown headroom.
+// The points of SEL-6.
 const (
-	pointsError    = 6
-	pointsLimit    = 24
-	pointsAuth     = 18
-	pointsServer   = 10
-	pointsHeadroom = 4 // unknown
+	pointsError   = 6
+	pointsLimit   = 24
+	pointsAuth    = 18
+	pointsServer  = 10
+	pointsSpent   = 200 // quota exhausted
+	pointsUnknown = 4   // headroom
+	pointsTight   = 10  // headroom at or below tight
+	pointsNarrow  = 4   // headroom at or below narrow
+
+	tight         = 10 // percent
+	narrow        = 25
+	perQuotaPoint = 8 // percent that are used
 )
 
 // weigh draws two different connections and puts the one with the lower penalty first and the other one behind it; of two or
@@ -52,7 +60,7 @@ func promote(group []*catalog.Connection, first, second *catalog.Connection) {
 // penalty is the sum of SEL-6.
 func (r *Router) penalty(c *catalog.Connection, q *Choice) float64 {
 	is := q.World.Condition(c)
-	points := pointsHeadroom + min(40, 8*is.Backoff)
+	points := headroomPoints(is) + min(40, 8*is.Backoff)
 	switch is.Error {
 	case NoTrouble:
 	case OtherTrouble:
@@ -70,6 +78,24 @@ func (r *Router) penalty(c *catalog.Connection, q *Choice) float64 {
 	a.mu.Unlock()
 	points += min(12, 2*use.row) + recency(use, q.Now) + max(0, min(6, c.Priority-1))
 	return float64(points)
+}
+
+// headroomPoints are those for what is left of an account's quota.
+func headroomPoints(is Condition) int {
+	switch {
+	case !is.Known:
+		return pointsUnknown
+	case is.Headroom <= 0:
+		return pointsSpent
+	}
+	points := int(math.Round((100 - is.Headroom) / perQuotaPoint))
+	switch {
+	case is.Headroom <= tight:
+		points += pointsTight
+	case is.Headroom <= narrow:
+		points += pointsNarrow
+	}
+	return points
 }
 
 // recency is a little for a connection that was used just now.

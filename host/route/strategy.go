@@ -35,6 +35,9 @@ const (
 type Condition struct {
 	Error   Trouble
 	Backoff int // steps, 0 at rest
+
+	Headroom float64 // percentage that is left of its quota, when Known (OBJ-20)
+	Known    bool
 }
 
 // Trouble sorts the last error of an account.
