@@ -39,8 +39,9 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		e.Name, e.Version, e.Digest = v.name, v.manifest.Version, v.digest
 	}
 	refused := f != nil || gone
-	// The same bytes that may not stay are bytes that lost a grant or their trust: the operator's word counts at once.
-	revoked := refused && s.active != nil && s.active.digest == digest && (v != nil || f != nil && f.Step == StepTrust)
+	// The same bytes that may not stay are bytes that lost a grant or their trust: the operator's word counts at once. A signature that
+	// changed beside them is no such word: that of the next version may come before its bytes.
+	revoked := refused && s.active != nil && s.active.digest == digest && (v != nil || f != nil && f.Step == StepTrust && !r.policy.Vouches(s.active.signedBy))
 	if refused {
 		e.Kind = "plugin.rejected"
 		if v != nil {

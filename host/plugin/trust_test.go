@@ -29,7 +29,7 @@ func signer(t testing.TB, seed byte) (minisign.PrivateKey, trust.Policy) {
 func TestSignedMode(t *testing.T) {
 	t.Parallel()
 	mine, policy := signer(t, 1)
-	stranger, _ := signer(t, 2)
+	stranger, strangers := signer(t, 2)
 	dir := t.TempDir()
 	file, text := filepath.Join(dir, "acme.yaml"), rule("acme", "1.0.0", "overloaded")
 	write(t, file, string(text))
@@ -52,6 +52,22 @@ func TestSignedMode(t *testing.T) {
 	if d := only(t, r, "acme"); d.SignedBy == nil || *d.SignedBy != policy.Keys[0].ID() {
 		t.Errorf("PLG-15: signed by %v", d.SignedBy)
 	}
+
+	// The signature of the next version may come before its bytes: what is verified goes on meanwhile (PLG-2).
+	next := rule("acme", "1.0.1", "overloaded")
+	write(t, file+".minisig", string(minisign.Sign(mine, next)))
+	eventually(t, "PLG-11 the signature of other bytes", func() bool { return code() == trust.SignatureInvalid })
+	if st := byFile(r, "acme.yaml"); st.State != StateActive || st.Version != "1.0.0" || says(r) != "overloaded" {
+		t.Errorf("PLG-2: the verified version does not go on: %+v", st)
+	}
+	write(t, file, string(next))
+	eventually(t, "PLG-11 the next version", func() bool { st := byFile(r, "acme.yaml"); return st.Version == "1.0.1" && st.Fault == nil })
+	write(t, file+".minisig", "")
+	eventually(t, "PLG-11 an empty signature", func() bool { return code() == trust.SignatureMissing })
+	if r.Trust(t.Context(), trust.Policy{Mode: trust.Signed, Keys: []trust.Key{strangers.Keys[0]}}); says(r) != "banned" {
+		t.Errorf("PLG-11: %q says, whose key is not trusted any more", says(r))
+	}
+	r.Trust(t.Context(), policy)
 
 	module := rule("other", "1.0.0", "overloaded")
 	for _, c := range []struct {

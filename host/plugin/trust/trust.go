@@ -66,6 +66,11 @@ func (p Policy) Equal(o Policy) bool {
 	return p.Mode == o.Mode && slices.EqualFunc(p.Keys, o.Keys, func(a, b Key) bool { return a.key.Equal(b.key) })
 }
 
+// Vouches says whether what that key once signed may stay: signatures are asked for, and the key is still trusted. An empty id is none.
+func (p Policy) Vouches(id string) bool {
+	return p.Mode == Signed && slices.ContainsFunc(p.Keys, func(k Key) bool { return k.ID() == id })
+}
+
 // SignedBy is the id of the trusted key that signed module, both in the older form of minisign and in the one that signs a
 // hash. The refusal says what is wrong with the signature.
 func (p Policy) SignedBy(module, signature []byte) (string, *Refusal) {
