@@ -121,6 +121,17 @@ func TestQuarantineByHand(t *testing.T) { // PLG-5
 	}
 }
 
+// A pack has no code, so that there is no quarantine of it: to lift it is refused, and the runtime goes on.
+func TestQuarantineOfAPack(t *testing.T) { // PLG-5
+	r, _ := setOf(t, Options{}, thirdParty(string(rule("acme", "1.0.0", "overloaded"))))
+	if r.Unquarantine("acme") {
+		t.Error("lifted what cannot be there")
+	}
+	if n := len(r.List()); n != 1 {
+		t.Errorf("%d plugins", n)
+	}
+}
+
 // The conduct belongs to the digest: loading the same bytes again lifts nothing, new bytes start clean (ABI-8).
 func TestQuarantineOfADigest(t *testing.T) {
 	c := newClock()

@@ -145,18 +145,23 @@ func (r *Runtime) quarantined(name, digest string, c quarantine.Change) {
 
 // Unquarantine lifts the quarantine of a plugin by hand (PLG-5). False: no version in force of that name is quarantined.
 func (r *Runtime) Unquarantine(name string) bool {
-	r.mu.Lock()
-	lifted := []*version{}
-	for _, s := range r.slots {
-		if v := s.active; v != nil && v.name == name && v.ward.lift(r.o.Now()) {
-			lifted = append(lifted, v)
-		}
-	}
-	r.mu.Unlock()
-	for _, v := range lifted {
-		r.quarantined(name, v.digest, quarantine.Restored)
+	lifted := r.lift(name)
+	for _, digest := range lifted {
+		r.quarantined(name, digest, quarantine.Restored)
 	}
 	return len(lifted) > 0
+}
+
+// lift returns the digests whose quarantine it ended. A pack has no ward: it holds no code that could misbehave.
+func (r *Runtime) lift(name string) (digests []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.slots {
+		if v := s.active; v != nil && v.name == name && v.ward != nil && v.ward.lift(r.o.Now()) {
+			digests = append(digests, v.digest)
+		}
+	}
+	return digests
 }
 
 func (e *Event) until() time.Time {
