@@ -278,6 +278,10 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 		}
 		editor, m.Extra, a.changed = editor.Then(more.editor), more.header, more.editor != nil
 	}
+	editor, err := a.inForeground(editor)
+	if err != nil {
+		return nil, err
+	}
 	if a.way != nil && a.own == nil {
 		a.changed = true
 	}

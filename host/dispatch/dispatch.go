@@ -14,6 +14,7 @@ import (
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/route"
+	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
@@ -161,6 +162,7 @@ type run struct {
 	turn       *turn                // of the connection that was waited for, until an attempt has ended
 	forced     bool                 // a cooling connection is asked all the same (CMB-23)
 	resumed    bool                 // an answer that was cut has been continued, which happens once (STM-43)
+	rescue     *settings.Emergency  // the request is with the emergency's model (OTH-23)
 	unsure     bool                 // targets that are predicted to be slow are tried after all (CMB-11)
 }
 

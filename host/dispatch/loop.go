@@ -28,6 +28,7 @@ func (r *run) targets(ctx context.Context) {
 	}
 	if next != stepDone {
 		r.surface(ctx)
+		r.emergency(ctx)
 	}
 	if r.c.Route.Kind == catalog.KindCombo && !r.t.Committed && !r.t.Cancelled {
 		r.d.Router.Failed(r.c.Route)

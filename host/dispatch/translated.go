@@ -58,7 +58,7 @@ func (a *attempt) findWay() error {
 	if _, ok := translate.Codec(c.Dialect); !ok {
 		return nil
 	}
-	if to == c.Dialect && (to == wire.OpenAIChat || !repair.Sealed(c.Body.Bytes())) {
+	if to == c.Dialect && a.r.rescue == nil && (to == wire.OpenAIChat || !repair.Sealed(c.Body.Bytes())) {
 		return nil
 	}
 	way, err := a.newWay(to)
@@ -72,13 +72,14 @@ func (a *attempt) newWay(to wire.Dialect) (*translate.Way, error) {
 		r.neutral, r.neutralErr = translate.Read(r.c.Dialect, r.c.Body.Bytes())
 		if r.neutralErr == nil {
 			r.neutral.Stream = r.c.Stream
+			foreground(r.neutral)
 		}
 	}
 	if r.neutralErr != nil {
 		return nil, r.neutralErr
 	}
 	model := modelOf(a.target.Provider, a.target.Model)
-	return translate.NewWay(r.neutral, to, neutral.Target{
+	return translate.NewWay(r.rescued(r.neutral), to, neutral.Target{
 		Model: a.target.Model, Family: a.target.Provider.ID + "/" + family(a.target.Model), MaxOutput: int64(model.MaxOutput),
 		Thinks: thinks(model, a.target.Model), Strict: isYes(r.c.Header.Get("X-Weir-Strict")),
 	}, r.told())

@@ -63,6 +63,12 @@ func (s *sink) Commit(status int, h http.Header, t *dispatch.Trail) {
 	if s.c.Dialect == wire.AnthropicMessages { // INF-18
 		own["Request-Id"] = []string{s.c.RequestID}
 	}
+	if t.Degraded != "" { // OTH-20
+		s.set(own, "Degraded", t.Degraded)
+	}
+	if t.Rescue != "" { // OTH-23
+		s.set(own, "Emergency-Fallback", latin(t.Rescue))
+	}
 	if t.Committed { // not to keep a client waiting, before anybody answered
 		s.describe(own, t)
 	}
