@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -106,6 +107,7 @@ func (b *bench) serve(w http.ResponseWriter, r *http.Request) {
 	b.bodies = append(b.bodies, buf.String())
 	h := b.by[key]
 	b.mu.Unlock()
+	r.Body = io.NopCloser(strings.NewReader(buf.String()))
 	h(w, r)
 }
 

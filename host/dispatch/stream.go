@@ -114,11 +114,18 @@ func (p *pump) take(ctx, actx context.Context, run []byte) (step, bool) {
 			return stepNext, true
 		}
 		p.open()
+		if failure == nil {
+			a.begun()
+		}
 	}
 	if failure != nil {
 		return p.failLate(ctx, failure, run), false
 	}
-	if !p.send(run) {
+	if p.finished && !p.output && p.known && a.resumed == nil { // whether this is an answer at all is told at its end (STM-24)
+		p.held = append(p.held, run...)
+		return stepNext, true
+	}
+	if !p.sendHeld() || !p.send(run) {
 		return a.clientLeft(), false
 	}
 	if a.resumed != nil && a.resumed.stitch.refused {
@@ -149,10 +156,14 @@ func (p *pump) open() {
 	p.a.commit(h)
 	now := p.a.r.d.Now()
 	p.a.sample(now, now.Sub(p.a.began), true)
-	if len(p.held) > 0 {
-		p.send(p.held) // when the client is gone, the next write says so too
-		p.held = nil
-	}
+	p.sendHeld() // when the client is gone, the next write says so too
+}
+
+// sendHeld sends what was held back.
+func (p *pump) sendHeld() bool {
+	held := p.held
+	p.held = nil
+	return p.send(held)
 }
 
 func (p *pump) send(b []byte) bool {
@@ -223,6 +234,9 @@ func (p *pump) complete(ctx context.Context) step {
 		return p.nothing(ctx)
 	}
 	p.whole = true
+	if p.a.r.t.Committed {
+		p.sendHeld()
+	}
 	var tail []byte
 	if p.midEvent {
 		tail = append(tail, "\n\n"...)

@@ -47,6 +47,8 @@ func (d *Dispatcher) voice(c *Call, out Sink) *voice {
 	}
 	s := c.Catalog.Settings
 	v := &voice{out: out, c: c, first: s.Streams.EarlyKeepalive, every: s.Heartbeat}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.first > 0 {
 		v.timer = time.AfterFunc(v.first, v.beat)
 	}
