@@ -49,6 +49,7 @@ type bench struct {
 	guest    guest
 	book     *account.Book
 	breakers *breaker.Gate
+	key      *catalog.Key // of the client
 }
 
 func newBench(t *testing.T) *bench {

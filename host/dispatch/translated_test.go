@@ -53,7 +53,7 @@ func (b *bench) ask(d wire.Dialect, endpoint, text string, stream bool, header .
 	}
 	return c, b.d.Do(b.t.Context(), &dispatch.Call{
 		RequestID: "req-1", Endpoint: endpoint, Dialect: d, Catalog: b.snap, Route: b.direct(), Model: "acme/large", Stream: stream,
-		Body: buf, Scan: scan, Header: h,
+		Body: buf, Scan: scan, Header: h, Key: b.key,
 	}, c)
 }
 
