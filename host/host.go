@@ -269,7 +269,7 @@ func (h *Host) wire(context.Context) error {
 	}
 	r := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	gateway.New(gateway.Options{
-		Snapshot: h.catalog.Current, Dispatch: h.dispatch, RequestID: ids.Next, Observe: h.observed, KeyUsed: h.notes.use, Heard: h.notes.heard,
+		Snapshot: h.catalog.Current, Dispatch: h.dispatch, RequestID: ids.Next, Observe: h.observed, Refused: h.refused, KeyUsed: h.notes.use, Heard: h.notes.heard,
 		MaxBody: h.process.MaxBody, Loopback: h.loopback(), Listen: h.process.Listen, Now: h.o.Now, Log: h.o.Log,
 	}).Mount(r)
 	for _, prefix := range manage.Prefixes() {

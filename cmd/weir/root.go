@@ -80,7 +80,7 @@ func (a *app) root() *cobra.Command {
 		a.serve(), a.check(), a.classify(), a.version(), a.compile(),
 		g.command(statusCommand), g.command(explainCommand), g.command(historyCommand),
 		g.group(keysCommands), g.group(connectionsCommands), g.group(combosCommands), g.group(settingsCommands),
-		g.group(cooldownsCommands), g.group(lockoutsCommands), g.group(breakersCommands),
+		g.group(requestsCommands), g.group(cooldownsCommands), g.group(lockoutsCommands), g.group(breakersCommands),
 		a.plugin(g),
 	)
 	return root

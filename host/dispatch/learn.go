@@ -2,11 +2,19 @@ package dispatch
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/translate"
+	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/sdk/wire"
 )
+
+// Refused is the trail of a request that was answered without any target.
+func Refused(began time.Time, took time.Duration, status int, f dialect.Failure) *Trail {
+	return &Trail{Began: began, Took: took, Status: status, Failure: &f, Usage: neutral.NoUsage()}
+}
 
 // learn is gate 18: what the head of an answer says about limits goes to whoever keeps it.
 func (a *attempt) learn() {

@@ -11,11 +11,12 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/dispatch"
+	"github.com/weirgate/weir/sdk/wire"
 )
 
 // generate is the way of every generation request: key, body, model, dispatch, answer.
 func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, e asked) {
-	id, d := g.o.RequestID(), e.dialect
+	id, d, began := g.o.RequestID(), e.dialect, g.o.Now()
 	s := g.o.Snapshot()
 	// The time for the body also holds when it is refused unread, since the server then reads what is left of it. A writer that
 	// knows no deadlines has another guard.
@@ -26,16 +27,15 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, e asked) {
 		g.fail(w, d, *failure, id)
 		return
 	}
-	buf, failure := g.read(r)
-	if failure != nil {
-		g.fail(w, d, *failure, id)
+	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: d, Catalog: s, Key: key, Header: r.Header, Beta: asksBeta(r, d)}
+	if c.Body, failure = g.read(r); failure != nil {
+		g.refuse(w, c, d, *failure, began)
 		return
 	}
-	defer buf.Release()
+	defer c.Body.Release()
 	_ = rc.SetReadDeadline(time.Time{}) // from here on the server only listens whether the client leaves
-	c := &dispatch.Call{RequestID: id, Endpoint: e.endpoint, Dialect: d, Catalog: s, Key: key, Body: buf, Header: r.Header, Beta: asksBeta(r, d)}
 	if failure := resolve(c, e); failure != nil {
-		g.fail(w, d, *failure, id)
+		g.refuse(w, c, d, *failure, began)
 		return
 	}
 	out := &sink{w: w, c: c, expose: exposes(s.Settings.ExposeRoutingHeaders, r.RemoteAddr)}
@@ -52,6 +52,14 @@ func (g *Gateway) generate(w http.ResponseWriter, r *http.Request, e asked) {
 	g.o.Observe(c, t)
 	if t.Cut {
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// refuse answers a request of a known client that goes nowhere, and tells of it.
+func (g *Gateway) refuse(w http.ResponseWriter, c *dispatch.Call, d wire.Dialect, f dialect.Failure, began time.Time) {
+	g.fail(w, d, f, c.RequestID)
+	if g.o.Refused != nil {
+		g.o.Refused(c, dispatch.Refused(began, g.o.Now().Sub(began), dialect.StatusFor(d, f.Status), f))
 	}
 }
 

@@ -29,6 +29,7 @@ type Options struct {
 	Dispatch  Doer
 	RequestID func() string
 	Observe   func(c *dispatch.Call, t *dispatch.Trail) // counts one finished call; must not block
+	Refused   func(c *dispatch.Call, t *dispatch.Trail) // hears of a request that was answered without dispatch; must not block; nil: nobody does
 	KeyUsed   func(k *catalog.Key, now time.Time)       // must not block
 	Heard     func(connection string) []string          // model ids that a connection's last test heard (OBJ-11)
 	MaxBody   int64                                     // bytes after decoding; default 32 MiB (SEC-4)

@@ -22,7 +22,7 @@ var rawPaths = [...]string{
 
 // raw answers a call that only its path and its model say anything about (INF-7).
 func (g *Gateway) raw(w http.ResponseWriter, r *http.Request, endpoint string) {
-	id := g.o.RequestID()
+	id, began := g.o.RequestID(), g.o.Now()
 	s := g.o.Snapshot()
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(g.o.BodyTime)) // as in generate
@@ -39,7 +39,7 @@ func (g *Gateway) raw(w http.ResponseWriter, r *http.Request, endpoint string) {
 		heard()
 	}
 	if failure != nil {
-		g.fail(w, wire.OpenAIChat, *failure, id)
+		g.refuse(w, c, wire.OpenAIChat, *failure, began)
 		return
 	}
 	defer c.Body.Release()
@@ -47,7 +47,7 @@ func (g *Gateway) raw(w http.ResponseWriter, r *http.Request, endpoint string) {
 		failure = unserved(c)
 	}
 	if failure != nil {
-		g.fail(w, wire.OpenAIChat, *failure, id)
+		g.refuse(w, c, wire.OpenAIChat, *failure, began)
 		return
 	}
 	out := &sink{w: w, c: c, expose: exposes(s.Settings.ExposeRoutingHeaders, r.RemoteAddr)}
