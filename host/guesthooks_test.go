@@ -125,7 +125,7 @@ func says(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&body)
 	w.Header().Set("Content-Type", "text/event-stream")
 	for word := range strings.FieldsSeq(body.Mode) {
-		fmt.Fprintf(w, "event: x\ndata: {\"say\":%q}\n\n", word)
+		fmt.Fprintf(w, "event: x\ndata: {\"say\":%q,\"choices\":[]}\n\n", word)
 	}
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
@@ -139,7 +139,7 @@ func TestGuestStreams(t *testing.T) { // ABI-5, ABI-8
 	for words, want := range map[string]string{
 		"one hush two":  said(1, "one") + said(3, "two") + "data: [DONE]\n\n",
 		"three":         said(1, "three") + "data: [DONE]\n\n",
-		"one panic two": said(1, "one") + "event: x\ndata: {\"say\":\"panic\"}\n\nevent: x\ndata: {\"say\":\"two\"}\n\ndata: [DONE]\n\n",
+		"one panic two": said(1, "one") + "event: x\ndata: {\"say\":\"panic\",\"choices\":[]}\n\nevent: x\ndata: {\"say\":\"two\",\"choices\":[]}\n\ndata: [DONE]\n\n",
 	} {
 		rec := call(h, "POST", "/v1/chat/completions", chat(words, "m", true))
 		if got := rec.Body.String(); rec.Code != 200 || got != want {
