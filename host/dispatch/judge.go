@@ -15,6 +15,7 @@ import (
 	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
+	"github.com/weirgate/weir/store"
 )
 
 // replyFacts is what of a failed reply may reach the client.
@@ -157,7 +158,8 @@ func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resili
 		return v
 	}
 	a.settle(resilience.Outcome{
-		Began: a.began, Verdict: v, OwnDeadline: own, Fault: fault, Stays: a.stays, SiblingNext: a.r.siblingNext(a.target), ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
+		Began: a.began, Verdict: v, OwnDeadline: own, Fault: fault, Stays: a.stays, SiblingNext: a.r.siblingNext(a.target),
+		AccountNext: v.Fallback && a.r.accountNext(a.target), ErrorCode: a.r.d.Redact(firstOf(reply.Facts.Code, reply.Facts.Type)),
 		FirstByte: rec.FirstByte, Took: rec.Took,
 		Cause: resilience.Cause{
 			RequestID: a.r.c.RequestID, At: now.UnixMilli(), Status: rec.Status, OriginalStatus: reply.Original,
@@ -218,6 +220,19 @@ func (a *attempt) settle(o resilience.Outcome) {
 	if len(events) == 0 {
 		return
 	}
+	a.journal(events)
+}
+
+// begun tells the gates that a stream has begun well, so that a probe does not keep the provider's other requests out until its end
+// (BRK-32).
+func (a *attempt) begun() {
+	if !a.settled {
+		a.journal(a.r.d.Ladder.Begun(a.r.at(), a.ticket))
+	}
+}
+
+// journal writes down what changed.
+func (a *attempt) journal(events []store.Event) {
 	for i := range events {
 		if events[i].RequestID == "" {
 			events[i].RequestID = a.r.c.RequestID

@@ -33,6 +33,7 @@ type reply struct {
 	text    string
 	headers map[string]string
 	after   time.Duration
+	lasts   time.Duration // from the first word of a stream to its end
 }
 
 func ok() reply { return reply{status: 200} }
@@ -45,6 +46,8 @@ func says(status int, message string, retry ...int) reply {
 	}
 	return r
 }
+
+func (r reply) lasting(d time.Duration) reply { r.lasts = d; return r }
 
 func (r reply) slowly(d time.Duration) reply { r.after = d; return r }
 
@@ -78,7 +81,7 @@ func (l *lab) answer(ctx context.Context, f wire.RequestFacts) (*wire.Answer, er
 	switch {
 	case r.status == 200 && r.text == "" && f.Stream:
 		return &wire.Answer{Status: 200, Events: []wire.AnswerEvent{
-			{Data: `{"choices":[{"delta":{"content":"hello"}}]}`, DelayMS: r.after.Milliseconds()}, {Data: `{"choices":[{"delta":{},"finish_reason":"stop"}]}`}, {Data: "[DONE]"},
+			{Data: `{"choices":[{"delta":{"content":"hello"}}]}`, DelayMS: r.after.Milliseconds()}, {Data: `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, DelayMS: r.lasts.Milliseconds()}, {Data: "[DONE]"},
 		}}, nil
 	case r.status == 200 && r.text == "":
 		return &wire.Answer{Status: 200, Body: wire.Raw(`{"choices":[{"message":{"content":"hello"}}]}`)}, nil

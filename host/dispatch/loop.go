@@ -279,6 +279,20 @@ func (r *run) leaveOut(rt *catalog.RouteTarget, why wire.Reason) {
 }
 
 // skipped records a target whose provider is out of this request.
+// accountNext says whether this request will ask another connection of the target that is being tried: when all of them fail, the last
+// one says so.
+func (r *run) accountNext(t catalog.Target) bool {
+	if r.target == nil || len(r.t.Attempts) >= MaxAttempts {
+		return false
+	}
+	for conn := range route.Candidates(r.target, r.c.Key) {
+		if conn.ID != t.Connection.ID && !r.tried(conn, r.target.Model) && !r.Refused(r.target, conn) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *run) skipped(rt *catalog.RouteTarget) {
 	t := catalog.Target{Provider: rt.Provider, Model: rt.Model, Requested: r.c.Model}
 	reason, _, _ := r.exhausted.Out(t)

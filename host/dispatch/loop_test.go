@@ -10,6 +10,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/breaker"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/rules"
 	"github.com/weirgate/weir/sdk/wire"
@@ -489,3 +490,56 @@ func TestFailedIsHeard(t *testing.T) {
 }
 
 var _ dispatch.Sink = (*client)(nil)
+
+// BRK-14: two bad accounts of a local provider, whose breaker opens at two failures, do not keep the request from the third; when
+// that one fails as well, the breaker opens.
+func TestThirdAccountOfALocalProvider(t *testing.T) {
+	for _, good := range []bool{true, false} {
+		ways(t, func(t *testing.T, l *lab, route func(*catalog.Provider) *catalog.Route, stream bool) {
+			l.snap.Settings.ProviderBreaker.Local = settings.BreakerProfile{FailureThreshold: 2, DegradationThreshold: 1, ResetTimeout: 15 * time.Second}
+			p := l.provider("acme", "a", "b", "c")
+			rt := route(p)
+			rt.Config.MaxRetries = some(0)
+			l.says("a", says(503, "down"))
+			l.says("b", says(503, "down"))
+			l.says("c", ok())
+			if !good {
+				l.says("c", says(503, "down"))
+			}
+			want, state := 200, breaker.Closed
+			if !good {
+				want, state = 503, breaker.Open
+			}
+			c, trail := l.do(rt, stream)
+			if status := max(c.status, 0); good && status != want || !good && trail.Failure.Status != want {
+				t.Errorf("status %d, %+v", status, trail.Failure)
+			}
+			l.want("a@0 b@0 c@0")
+			if s := l.breakers.Status(resilience.Moment{Now: time.Now(), Catalog: l.snap}, "acme"); s.State != state {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// BRK-32: a stream that probes a half-open breaker lets the others in when it has begun, not when it is over.
+func TestStreamThatProbes(t *testing.T) {
+	inLab(t, func(t *testing.T, l *lab) {
+		l.snap.Settings.ProviderBreaker.Local = settings.BreakerProfile{FailureThreshold: 1, DegradationThreshold: 1, ResetTimeout: 15 * time.Second}
+		p := l.provider("acme", "a")
+		rt := direct(p)
+		rt.Config.MaxRetries = some(0)
+		l.says("a", says(503, "down"), ok().lasting(3*time.Second), ok())
+		l.do(rt, false)
+		time.Sleep(20 * time.Second)
+		go l.do(rt, true) // its first word comes at once, its end after three seconds
+		time.Sleep(500 * time.Millisecond)
+		if c, trail := l.do(rt, false); c.status != 200 {
+			t.Errorf("%d, %+v", c.status, trail.Failure)
+		}
+		time.Sleep(5 * time.Second)
+		if s := l.breakers.Status(resilience.Moment{Now: time.Now(), Catalog: l.snap}, "acme"); s.State != breaker.Closed || s.FailureCount != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

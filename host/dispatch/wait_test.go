@@ -249,10 +249,10 @@ func TestOpenBreaker(t *testing.T) {
 		l.snap.Settings.ProviderBreaker.Local = settings.BreakerProfile{FailureThreshold: 1, DegradationThreshold: 1, ResetTimeout: 15 * time.Second}
 		p := l.provider("acme", "a", "b")
 		l.says("a", says(503, "down"), ok())
-		l.says("b", ok())
+		l.says("b", says(503, "down"), ok())
 		l.do(direct(p), false)
-		if got := l.hits(); got != "a@0" {
-			t.Errorf("the breaker opened, and yet the next connection was asked: %s", got)
+		if got := l.hits(); got != "a@0 b@0" {
+			t.Errorf("asked, until all accounts had failed and the breaker opened: %s", got)
 		}
 		_, trail := l.do(direct(p), false)
 		f := trail.Failure

@@ -88,6 +88,23 @@ func (l *Ladder) Cancel(at Moment, tk Ticket) {
 	l.recycle(tk.pass)
 }
 
+// Begun tells the gates that want to know it that the attempt of tk brought the first useful event of a stream, and returns what
+// changed, for the journal. Only probes are told of; the ticket stays to be settled.
+func (l *Ladder) Begun(at Moment, tk Ticket) (changed []store.Event) {
+	if tk.pass == nil || tk.pass.turn.Load() != tk.turn {
+		return nil
+	}
+	for i, g := range l.gates {
+		if !tk.pass.permits[i].Probe {
+			continue
+		}
+		if s, ok := g.(Starter); ok {
+			changed = append(changed, s.Begun(at, tk.pass.target, tk.pass.permits[i])...)
+		}
+	}
+	return changed
+}
+
 // Settle lets every gate learn from how the attempt of tk ended and returns what changed, for the journal. A ticket that
 // has ended changes nothing and returns nothing (OV-3).
 func (l *Ladder) Settle(at Moment, tk Ticket, o Outcome) []store.Event {

@@ -40,6 +40,12 @@ type Gate interface {
 	Restore(b []byte) error
 }
 
+// Starter is a gate that can tell from the beginning of a streamed answer what it wanted to know of a probe. Begun is called at
+// most once, before the Settle of the same permit, which is then to change nothing.
+type Starter interface {
+	Begun(at Moment, t catalog.Target, p Permit) []store.Event
+}
+
 // Permit is what a gate gave out: Generation fences a late answer, Probe marks the one request that tests a recovery.
 type Permit struct {
 	Generation uint64
@@ -106,6 +112,7 @@ type Outcome struct {
 	OwnDeadline bool      // a timeout made by our own deadline (COOL-33)
 	Fault       Fault     // what broke, when no answer of the upstream's own did
 	SiblingNext bool      // the next target of the combo is on the same provider (BRK-14)
+	AccountNext bool      // this request asks another account of the provider next, which will tell (BRK-14)
 	Local       bool      // a failure of this machine: a missing binary, a permission, a plugin crash (BRK-11)
 	Stays       bool      // the account stays in use: nothing cools and no model is locked (CLS-20)
 	Began       time.Time // when the attempt was admitted, for people; gates know a late answer by Permit.Generation

@@ -43,7 +43,10 @@ type cell struct {
 	gone    bool   // guarded by mu: dropped, make another
 }
 
-var _ resilience.Gate = (*Gate)(nil)
+var (
+	_ resilience.Gate    = (*Gate)(nil)
+	_ resilience.Starter = (*Gate)(nil)
+)
 
 // New returns the gate without any breaker. The clock is asked only when stored state is read, whose times may be ahead of
 // it (BRK-40); nil is time.Now.
@@ -171,12 +174,25 @@ func (g *Gate) Settle(at resilience.Moment, t catalog.Target, p resilience.Permi
 		if s.Generation != p.Generation || s.Phase == Open && !p.Probe {
 			return s
 		}
+		failed := s.failed(&pr, f)
+		if o.AccountNext && !p.Probe && failed.Phase == Open { // its own request still asks whether all accounts fail
+			return s
+		}
 		again := g.repeats.Again(f.now, t.Provider.ID, t.Connection.ID, o.Fault == resilience.FaultUnreachable)
 		if again && !p.Probe {
 			return s
 		}
-		return s.failed(&pr, f)
+		return failed
 	})
+}
+
+// Begun closes a breaker whose probe brought the first useful event of a stream: the provider serves, and how long its answer
+// takes to its end must not keep everybody else away (BRK-32). What the stream comes to is then of an earlier generation.
+func (g *Gate) Begun(at resilience.Moment, t catalog.Target, p resilience.Permit) []store.Event {
+	if !p.Probe {
+		return nil
+	}
+	return g.success(at, t, p)
 }
 
 func (g *Gate) success(at resilience.Moment, t catalog.Target, p resilience.Permit) []store.Event {

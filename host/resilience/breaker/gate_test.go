@@ -379,3 +379,32 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
+
+// BRK-32, BRK-27: the first useful event of a probe's stream closes the breaker; how the stream ends is then late, and one that is
+// no probe says nothing by beginning.
+func TestBeginningEndsTheProbe(t *testing.T) {
+	g := breaker.New(clock)
+	fail(g, at(0), "p", 12)
+	tt := target("p", "x")
+	probe, refusal := g.Admit(at(time.Minute), tt)
+	if refusal != nil || !probe.Probe {
+		t.Fatalf("%+v, %+v", probe, refusal)
+	}
+	es := g.Begun(at(time.Minute), tt, probe)
+	if s := g.Status(at(time.Minute), "p"); len(es) != 1 || s.State != breaker.Closed || s.FailureCount != 0 || s.TransitionHistory[3].Reason != "probe-success" {
+		t.Fatalf("%d events, %+v", len(es), s)
+	}
+	next, refusal := g.Admit(at(time.Minute), tt)
+	if refusal != nil || next.Probe {
+		t.Errorf("another request: %+v, %+v", next, refusal)
+	}
+	for _, o := range []resilience.Outcome{failed(), {OK: true}, {Ignore: true}} {
+		if es := g.Settle(at(2*time.Minute), tt, probe, o); es != nil {
+			t.Errorf("the end of the probe's stream moved the breaker: %+v", g.Status(at(2*time.Minute), "p"))
+		}
+	}
+	fail(g, at(3*time.Minute), "p", 1)
+	if es := g.Begun(at(3*time.Minute), tt, next); es != nil || g.Status(at(3*time.Minute), "p").FailureCount != 1 {
+		t.Error("a stream that is no probe moved the breaker by beginning")
+	}
+}

@@ -10,7 +10,7 @@
 //
 //	admit T a [MODEL]        ask for an attempt; the ticket is called T
 //	fail T REASON [...]      end T: scope= hint= cooldown= status= original= terminal[=STATE] exact own-deadline request-scoped
-//	                         fault= sibling local skip-breaker
+//	                         fault= sibling account local skip-breaker
 //	ok T | ignore T | cancel T
 //	try a REASON [...]       admit and fail in one step
 //	use a [MODEL]            admit and succeed in one step

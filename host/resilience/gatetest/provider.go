@@ -33,6 +33,8 @@ func providerOption(o *resilience.Outcome, arg string) error {
 		o.Fault = f
 	case "sibling":
 		o.SiblingNext = true
+	case "account":
+		o.AccountNext = true
 	case "local":
 		o.Local = true
 	case "skip-breaker":
