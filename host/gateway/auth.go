@@ -46,6 +46,9 @@ func clientKey(r *http.Request) (key string, conflict bool) {
 // authorize is gate 2: the client's key is known, active and may do inference (SEC-2, OBJ-15). A nil key with a nil failure
 // means that inference is open.
 func (g *Gateway) authorize(r *http.Request, s *catalog.Snapshot) (*catalog.Key, *dialect.Failure) {
+	if f := adoptHeaders(r.Header); f != nil {
+		return nil, f
+	}
 	text, conflict := clientKey(r)
 	if conflict {
 		return nil, &dialect.Failure{Status: 400, Code: "conflicting_credentials", NoRetry: true,
