@@ -185,13 +185,16 @@ func inner(v any) any { return v.(map[string]any)["error"] }
 
 // quoted is what a relay makes of it: the whole body as text in a message of its own.
 func quoted(words string) func(a *answer) bool {
-	return enveloped(func(v any) any {
+	quote := enveloped(func(v any) any {
 		text, err := json.Marshal(v)
 		if err != nil {
 			return v
 		}
 		return map[string]any{"error": map[string]any{"message": words + string(text), "type": "upstream_error"}}
 	})
+	return func(a *answer) bool { // whose account is empty is another question there (credits-of-an-upstream)
+		return a.Expect.Reason != "credits_exhausted" && quote(a)
+	}
 }
 
 // loud writes the message in capitals; times and zones are left as they are.

@@ -10,11 +10,12 @@ import (
 	"github.com/weirgate/weir/sdk/wire"
 )
 
-// CLS-2, RST-1, RUL-12: answers from provider documentation and public reports that no rule was written from line by line.
+// CLS-2, RST-1, RUL-12: answers from provider documentation and public reports that no rule was written from line by line;
+// those of public.jsonl were collected and judged before the rules were looked at.
 func TestRelatives(t *testing.T) {
 	set := compile(load(t))
 	right := map[string]int{}
-	for _, a := range answers(t, "relatives.jsonl") {
+	for _, a := range append(answers(t, "relatives.jsonl"), answers(t, "public.jsonl")...) {
 		t.Run("CLS-2/"+a.ID, func(t *testing.T) {
 			for _, r := range a.ways() {
 				got := judge(set, r)
