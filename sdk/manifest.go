@@ -52,6 +52,7 @@ func writeProvider(w *Writer, p wire.Provider) {
 			}
 		})
 		w.bool("assistant_prefill", p.AssistantPrefill)
+		w.texts("translation", p.Translation)
 		w.bool("egress_bucketed", p.EgressBucketed)
 		if p.Trust429Hints != nil {
 			w.Key("trust_429_hints").Bool(*p.Trust429Hints)

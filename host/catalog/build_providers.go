@@ -62,7 +62,7 @@ func (b *builder) describe(unique map[string]*Provider, d *Described, w *wire.Pr
 		Models: slices.Clone(w.Models), Passthrough: len(w.Models) == 0, PerModel: w.PerModelQuota,
 		Families:   families(w.QuotaFamilies),
 		Compatible: generic(w.ID), Executor: d.Plugin, Plugin: d.Plugin, Docs: w.Docs, KeyEnv: slices.Clone(w.KeyEnv),
-		EgressFamily: egressFamily(w.ID, w.EgressBucketed),
+		EgressFamily: egressFamily(w.ID, w.EgressBucketed), Bends: bends(w.Translation),
 		Meta:         Meta{Revision: 1, ManagedBy: ByPlugin},
 	}
 	if w.AssistantPrefill {
@@ -193,6 +193,14 @@ func (b *builder) override(it *item[ProviderInput], p *Provider) {
 	set(&p.PerModel, o.PerModelQuota)
 	if o.AssistantPrefill != nil {
 		p.Prefill = o.AssistantPrefill
+	}
+	if o.Translation != nil {
+		p.Bends = bends(o.Translation)
+		for i, word := range o.Translation {
+			if !slices.Contains(bendWords, word) {
+				it.fault(fmt.Sprintf("translation[%d]", i), "must be one of %s", strings.Join(bendWords, ", "))
+			}
+		}
 	}
 	set(&p.AllowPrivate, o.AllowPrivate)
 	if !slices.Contains([]Category{"", OAuth, APIKey, Local}, p.Category) {

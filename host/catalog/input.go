@@ -64,6 +64,7 @@ type ProviderInput struct {
 	PassthroughModels *bool                   `json:"passthroughModels,omitempty" file:"passthrough_models"`
 	PerModelQuota     *bool                   `json:"perModelQuota,omitempty" file:"per_model_quota"`
 	AssistantPrefill  *bool                   `json:"assistantPrefill,omitempty" file:"assistant_prefill"`
+	Translation       []string                `json:"translation,omitempty" file:"translation"`
 	Headers           map[string]string       `json:"headers,omitempty" file:"headers"`
 	AllowPrivate      *bool                   `json:"allowPrivate,omitempty" file:"allow_private"`
 }

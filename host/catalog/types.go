@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weirgate/weir/host/settings"
@@ -78,9 +79,26 @@ type Provider struct {
 	Docs         string
 	EgressFamily string        // of providers that count quota by public address (OTH-1); empty: this one does not
 	Prefill      *bool         // assistant_prefill: whether its models go on with an assistant's turn (STM-43); nil: not said
+	Bends        Bends         // what its API needs of requests that are translated
 	Connections  []*Connection // active ones, by priority then id
 	All          []*Connection // also the inactive ones
 	Meta
+}
+
+// Bends is what a provider's API needs of requests that come from another dialect (TR-12, TR-22, TR-25).
+type Bends struct {
+	NoSchema      bool // no_schema: it has no structured output, so that a tool stands in for it
+	ReducedSchema bool // reduced_schema: it knows only the older words of schemas
+	CacheMarks    bool // cache_marks: the end of the tools and of the system text is marked for its cache
+}
+
+// bendWords are the words of Bends in documents.
+var bendWords = []string{"no_schema", "reduced_schema", "cache_marks"}
+
+func bends(words []string) Bends {
+	return Bends{
+		NoSchema: slices.Contains(words, bendWords[0]), ReducedSchema: slices.Contains(words, bendWords[1]), CacheMarks: slices.Contains(words, bendWords[2]),
+	}
 }
 
 // HasModel says whether the provider lists id, or passes any name through.

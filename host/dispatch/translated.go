@@ -81,6 +81,7 @@ func (a *attempt) newWay(to wire.Dialect) (*translate.Way, error) {
 	model := modelOf(a.target.Provider, a.target.Model)
 	return translate.NewWay(r.rescued(r.neutral), to, neutral.Target{
 		Model: a.target.Model, Family: a.target.Provider.ID + "/" + family(a.target.Model), MaxOutput: int64(model.MaxOutput),
+		NoSchema: a.target.Provider.Bends.NoSchema, Reduced: a.target.Provider.Bends.ReducedSchema, Marks: a.target.Provider.Bends.CacheMarks,
 		Thinks: thinks(model, a.target.Model), Strict: isYes(r.c.Header.Get("X-Weir-Strict")),
 	}, r.told())
 }

@@ -116,6 +116,7 @@ type Provider struct {
 	PerModelQuota     bool                `json:"per_model_quota,omitempty"`
 	QuotaFamilies     map[string][]string `json:"quota_families,omitempty"`
 	AssistantPrefill  bool                `json:"assistant_prefill,omitempty"`
+	Translation       []string            `json:"translation,omitempty"` // how requests of other dialects are bent: no_schema, reduced_schema, cache_marks
 	EgressBucketed    bool                `json:"egress_bucketed,omitempty"`
 	Trust429Hints     *bool               `json:"trust_429_hints,omitempty"`
 	Limits            *ProviderLimits     `json:"limits,omitempty"`

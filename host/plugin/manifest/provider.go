@@ -85,6 +85,9 @@ func (c *checker) provider(at string, p *wire.Provider) {
 		}
 		ids[m.ID] = true
 	}
+	for i, word := range p.Translation {
+		c.word(index(at+".translation", i), word, "no_schema", "reduced_schema", "cache_marks")
+	}
 	if p.Limits != nil && p.Limits.KeyScope != "" {
 		c.word(at+".limits.key_scope", p.Limits.KeyScope, "connection", "model")
 	}

@@ -2,16 +2,36 @@ package chat
 
 import (
 	"github.com/weirgate/weir/host/translate/neutral"
+	"github.com/weirgate/weir/host/translate/repair"
 )
+
+// forced says whether structured output has to be had from one forced tool (TR-22).
+func (w *requestWriter) forced() bool {
+	return w.r.Format.Kind == neutral.FormatSchema && w.t.NoSchema && !w.own
+}
+
+// strict is whether a schema may be followed to the letter, as was asked for: one that breaks the rules for that would be refused
+// (TR-12).
+func (w *requestWriter) strict(asked *bool, schema []byte) bool {
+	return *asked && (w.own || repair.Strict(schema))
+}
 
 func (w *requestWriter) tools() {
 	r := w.r
-	if len(r.Tools) > 0 {
+	if len(r.Tools) > 0 || w.forced() {
 		w.Key("tools").List()
 		for i := range r.Tools {
 			w.tool(&r.Tools[i])
 		}
+		if w.forced() {
+			w.Open().Key("type").String("function").Key("function").Open().Key("name").String(repair.OutputTool).
+				Key("description").String("Give the answer by calling this tool once.").Key("parameters").Raw(r.Format.Schema).Close().Close()
+		}
 		w.End()
+	}
+	if w.forced() {
+		w.Key("tool_choice").Open().Key("type").String("function").Key("function").Open().Key("name").String(repair.OutputTool).Close().Close()
+		return
 	}
 	switch r.Choice.Mode {
 	case neutral.ChoiceAuto:
@@ -63,7 +83,7 @@ func (w *requestWriter) tool(t *neutral.Tool) {
 		w.Key("parameters").Raw([]byte(noSchema))
 	}
 	if t.Strict != nil && !t.Custom {
-		w.Key("strict").Bool(*t.Strict)
+		w.Key("strict").Bool(w.strict(t.Strict, t.Schema))
 	}
 	w.theirs(t.Extra)
 	w.Close().Close()
@@ -151,6 +171,9 @@ func (w *requestWriter) thinking() {
 
 func (w *requestWriter) format() {
 	f := w.r.Format
+	if w.forced() {
+		return
+	}
 	switch f.Kind {
 	case neutral.FormatJSON:
 		w.Key("response_format").Open().Key("type").String("json_object").Close()
@@ -161,7 +184,7 @@ func (w *requestWriter) format() {
 		}
 		w.Key("response_format").Open().Key("type").String("json_schema").Key("json_schema").Open().Key("name").String(name).Key("schema").Raw(f.Schema)
 		if f.Strict != nil {
-			w.Key("strict").Bool(*f.Strict)
+			w.Key("strict").Bool(w.strict(f.Strict, f.Schema))
 		}
 		if w.own {
 			w.extras(w.r.Extra, "response_format.json_schema")

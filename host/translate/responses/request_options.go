@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 
 	"github.com/weirgate/weir/host/translate/neutral"
+	"github.com/weirgate/weir/host/translate/repair"
 )
 
 // itemID is an id of an item that is the same whenever seed is.
@@ -92,7 +93,7 @@ func (w *requestWriter) tool(t *neutral.Tool) {
 	switch {
 	case t.Custom:
 	case t.Strict != nil:
-		w.Key("strict").Bool(*t.Strict)
+		w.Key("strict").Bool(*t.Strict && (w.own || repair.Strict(t.Schema)))
 	case !w.own:
 		w.Key("strict").Bool(false) // the dialect's default is true, the others' is not
 	}
@@ -193,7 +194,7 @@ func (w *requestWriter) text() {
 		}
 		w.Key("format").Open().Key("type").String("json_schema").Key("name").String(name).Key("schema").Raw(f.Schema)
 		if f.Strict != nil {
-			w.Key("strict").Bool(*f.Strict)
+			w.Key("strict").Bool(*f.Strict && (w.own || repair.Strict(f.Schema)))
 		} else if !w.own {
 			w.Key("strict").Bool(false)
 		}
