@@ -28,33 +28,34 @@ var ErrUnhooked = errors.New("the stream goes on unhooked")
 
 // attempt is one dispatch of one target on one connection.
 type attempt struct {
-	r       *run
-	target  catalog.Target
-	ticket  resilience.Ticket
-	began   time.Time
-	prep    *upstream.Prepared
-	way     *translate.Way // between the dialects of client and upstream; nil: they speak the same
-	own     *body.Buffer   // the translated body
-	exec    Executor
-	clock   attemptClock
-	resp    *http.Response
-	firstAt time.Time // of the head
-	settled bool
-	sampled bool        // its latency was noted
-	stays   bool        // its error leads to no other account, or the account stays in use all the same (CLS-20)
-	added   bool        // its 400 leads to another account by CLS-20 alone
-	changed bool        // the guest changed the body of this request (CMB-18)
-	extra   http.Header // what on_response adds to the answer
-	sent    int64       // bytes sent to the client
-	usage   Usage       // that the upstream stated
-	spent   Usage       // by earlier calls of this attempt, whose openings were cut
-	cancel  func(error) // ends the call
-	tries   int         // calls that were repeated
-	repeat  bool        // the call is to be made once more
-	resumed *resumption // the answer goes on with what another one began; nil: it is a whole one
-	code    string      // of a failure that only the stream reader can name (STM-11), with its type
-	kind    string
-	fault   error // of the transport, for the log only: it may name addresses
+	r        *run
+	target   catalog.Target
+	ticket   resilience.Ticket
+	began    time.Time
+	prep     *upstream.Prepared
+	way      *translate.Way // between the dialects of client and upstream; nil: they speak the same
+	own      *body.Buffer   // the translated body
+	exec     Executor
+	clock    attemptClock
+	resp     *http.Response
+	firstAt  time.Time // of the head
+	settled  bool
+	sampled  bool        // its latency was noted
+	stays    bool        // its error leads to no other account, or the account stays in use all the same (CLS-20)
+	added    bool        // its 400 leads to another account by CLS-20 alone
+	changed  bool        // the guest changed the body of this request (CMB-18)
+	extra    http.Header // what on_response adds to the answer
+	sent     int64       // bytes sent to the client
+	usage    Usage       // that the upstream stated
+	spent    Usage       // by earlier calls of this attempt, whose openings were cut
+	cancel   func(error) // ends the call
+	tries    int         // calls that were repeated
+	repeat   bool        // the call is to be made once more
+	resumed  *resumption // the answer goes on with what another one began; nil: it is a whole one
+	code     string      // of a failure that only the stream reader can name (STM-11), with its type
+	kind     string
+	restater string // plugin/rule that restated its status
+	fault    error  // of the transport, for the log only: it may name addresses
 }
 
 // attempt runs gates 15 to 22 for one admitted target.

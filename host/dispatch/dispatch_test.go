@@ -164,7 +164,7 @@ func TestRestatedQuota(t *testing.T) {
 		with("lies", fails(403, `{"error":{"message":"用户额度不足"}}`))
 	_, trail := b.do(b.direct(), false)
 	a := trail.Attempts[0]
-	if a.Status != 429 || a.Original != 403 || a.RestatedBy != "misstated" || a.Verdict.Reason != wire.QuotaExhausted {
+	if a.Status != 429 || a.Original != 403 || a.RestatedBy != "test/misstated" || a.Verdict.Reason != wire.QuotaExhausted {
 		t.Errorf("%+v", a)
 	}
 	f := trail.Failure

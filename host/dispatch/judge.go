@@ -57,6 +57,7 @@ func (a *attempt) meaning(ctx context.Context, reply *rules.Reply) (wire.Verdict
 	facts := a.factsOf(reply, v)
 	if re := said.Restated; re != nil {
 		a.restated(reply)
+		a.restater = ruleOf(re)
 		if re.Code != "" {
 			facts.code = re.Code
 		}
@@ -126,13 +127,21 @@ func (a *attempt) restated(reply *rules.Reply) {
 	a.r.d.Meter.Restated(reply.Restated)
 }
 
+// ruleOf names who restated a status: plugin/rule.
+func ruleOf(re *wire.Restatement) string {
+	if re.Rule == "" || re.Plugin == "" {
+		return firstOf(re.Rule, re.Plugin)
+	}
+	return re.Plugin + "/" + re.Rule
+}
+
 // settleFailure applies a verdict in the one place where it becomes state (gate 21), and returns it as it was applied.
 func (a *attempt) settleFailure(reply *rules.Reply, v wire.Verdict, fault resilience.Fault) wire.Verdict {
 	now, own := a.r.d.Now(), isOwn(fault)
 	v = a.rotation(egress.Verdict(a.target, v, rules.HostStatus(reply)), rules.HostStatus(reply))
 	rec := Attempt{
 		Provider: a.target.Provider.ID, Connection: a.target.Connection.ID, Model: a.target.Model, At: a.began,
-		Took: now.Sub(a.began), Status: rules.HostStatus(reply), Original: reply.Original, Verdict: v, RestatedBy: reply.Restated,
+		Took: now.Sub(a.began), Status: rules.HostStatus(reply), Original: reply.Original, Verdict: v, RestatedBy: a.restater,
 	}
 	if !a.firstAt.IsZero() {
 		rec.FirstByte = a.firstAt.Sub(a.began)
@@ -212,6 +221,9 @@ func (a *attempt) settle(o resilience.Outcome) {
 	}
 	if o.OK {
 		a.r.t.Estimated = a.estimated()
+		if !a.r.t.Committed { // a whole answer is settled before it is sent
+			a.r.t.trace.add(gateAnswer, "answer", "whole", a.target, "")
+		}
 	}
 	events := a.r.d.Ladder.Settle(a.r.at(), a.ticket, o)
 	if a.r.t.trace != nil {

@@ -170,7 +170,9 @@ func (a *attempt) commit(h http.Header) {
 	t.Committed, t.Status = true, a.resp.StatusCode
 	t.FirstByte = a.r.d.Now().Sub(t.Began)
 	t.serving = a.target
-	t.trace.add(gateAnswer, "answer", "begun", a.target, "")
+	if !a.settled {
+		t.trace.add(gateAnswer, "answer", "begun", a.target, "")
+	}
 	a.r.turn.end()
 	a.r.out.Commit(a.resp.StatusCode, h, t)
 }

@@ -59,7 +59,7 @@ type Attempt struct {
 	Left       bool // the client left, or another attempt was quicker: it says nothing about the target
 	Told       bool // a part of its answer reached the client
 	Verdict    wire.Verdict
-	RestatedBy string
+	RestatedBy string // plugin/rule
 }
 
 // Billed says whether the tokens of the attempt are those of the request: it answered, or at least began to. One that failed unseen
