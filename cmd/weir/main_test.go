@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,7 +33,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "ready": ready, "fake": fake, "busyport": busyPort, "answers": answers, "signal": signalAll,
+			"code": code, "ready": ready, "fake": fake, "busyport": busyPort, "answers": answers, "signal": signalAll, "ask": ask,
 		},
 	})
 }
@@ -101,7 +103,7 @@ func busyPort(ts *testscript.TestScript, _ bool, _ []string) {
 
 // signalAll sends a signal to the gateway in the background: signal HUP.
 func signalAll(ts *testscript.TestScript, _ bool, args []string) {
-	sig := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[0]]
+	sig := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}[args[0]]
 	for _, c := range ts.BackgroundCmds() {
 		ts.Check(c.Process.Signal(sig))
 	}
@@ -122,4 +124,18 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 	if strings.Contains(ts.ReadFile("stdout"), args[1]) == neg {
 		ts.Fatalf("the answer does not say %q", args[1])
 	}
+}
+
+// ask sends a chat request for a model to the gateway at ADDR, and waits for a row that is written behind: ask demo/echo hello.
+func ask(ts *testscript.TestScript, _ bool, args []string) {
+	body := fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}]}`, args[0], args[1])
+	r, err := http.NewRequest(http.MethodPost, "http://"+ts.Getenv("ADDR")+"/v1/chat/completions", strings.NewReader(body)) //nolint:noctx // of a script
+	ts.Check(err)
+	r.Header.Set("User-Agent", "asker/1.0 (script)")
+	resp, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(errors.Join(err, resp.Body.Close()))
+	ts.Logf("%s %s", resp.Status, b)
+	ts.Setenv("ID", resp.Header.Get("X-Request-Id"))
 }

@@ -3,26 +3,51 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weirgate/weir/host/settings"
 )
 
 func settingsCommands(g *gateway) *cobra.Command {
-	c := &cobra.Command{Use: "settings", Short: "Settings of the resilience", Example: "  weir settings get connectionCooldown"}
+	c := &cobra.Command{Use: "settings", Short: "Stored settings", Example: "  weir settings get connectionCooldown"}
 	c.AddCommand(settingsGet(g), settingsSet(g))
 	return c
 }
 
-const resiliencePath = "/api/resilience"
+const (
+	resiliencePath = "/api/resilience"
+	generalPath    = "/api/settings"
+)
+
+// documentOf is where a section of the settings stands: with the general ones when nothing of it is in the resilience.
+func documentOf(section string) string {
+	table, path := settings.Table(), resiliencePath
+	for i := range table {
+		name, _, _ := strings.Cut(table[i].Path, ".")
+		if name != section || len(table[i].Docs) == 0 {
+			continue
+		}
+		if slices.Contains(table[i].Docs, settings.Resilience) {
+			return resiliencePath
+		}
+		path = generalPath
+	}
+	return path
+}
 
 func settingsGet(g *gateway) *cobra.Command {
 	var explain bool
 	c := &cobra.Command{
-		Use: "get [SECTION]", Short: "Print the settings, or one section", Args: cobra.MaximumNArgs(1),
+		Use: "get [SECTION]", Short: "Print the settings of the resilience, or one section, also of the general settings", Args: cobra.MaximumNArgs(1),
 		Example: "  weir settings get connectionCooldown --explain",
 		RunE: func(c *cobra.Command, args []string) error {
 			path := resiliencePath
+			if len(args) > 0 {
+				path = documentOf(args[0])
+			}
 			if explain {
 				path += "?explain=true"
 			}
@@ -52,7 +77,7 @@ func settingsSet(g *gateway) *cobra.Command {
 			"null forgets what was stored.",
 		RunE: func(c *cobra.Command, args []string) error {
 			path := strings.Split(args[0], ".")
-			if len(path) < 2 {
+			if len(path) < 2 && documentOf(path[0]) == resiliencePath {
 				return fail(exitUsage, "%q is not the path of a setting; write a section and a field, such as routeDefaults.targetTimeoutMs", args[0])
 			}
 			var value any
@@ -63,7 +88,7 @@ func settingsSet(g *gateway) *cobra.Command {
 				value = map[string]any{path[i]: value}
 			}
 			var now any
-			show, err := g.call(c.Context(), request{method: http.MethodPatch, path: resiliencePath, body: value}, &now)
+			show, err := g.call(c.Context(), request{method: http.MethodPatch, path: documentOf(path[0]), body: value}, &now)
 			if !show {
 				return err
 			}
