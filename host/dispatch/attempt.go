@@ -42,6 +42,7 @@ type attempt struct {
 	settled  bool
 	sampled  bool        // its latency was noted
 	stays    bool        // its error leads to no other account, or the account stays in use all the same (CLS-20)
+	tools    int         // that were sent (OTH-21); 0: not counted
 	added    bool        // its 400 leads to another account by CLS-20 alone
 	changed  bool        // the guest changed the body of this request (CMB-18)
 	extra    http.Header // what on_response adds to the answer
@@ -60,6 +61,7 @@ type attempt struct {
 
 // attempt runs gates 15 to 22 for one admitted target.
 func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Target, ticket resilience.Ticket, began time.Time) step {
+	r.t.FewerTools = ""
 	a := &attempt{r: r, target: t, ticket: ticket, began: began, usage: neutral.NoUsage(), spent: neutral.NoUsage()}
 	return a.run(ctx)
 }
@@ -289,6 +291,9 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	text, err := a.translated()
 	if err != nil {
 		return nil, err
+	}
+	if editor, err = a.fewerTools(text, editor); err != nil {
+		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
 	}
 	payload, err := editor.Apply(text)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/resilience/toollimit"
 	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/host/settings"
 	"github.com/weirgate/weir/host/translate/neutral"
@@ -56,6 +57,7 @@ type Dispatcher struct {
 	turns    turns
 
 	rotations rotations
+	tools     toollimit.Limits
 }
 
 // New makes a dispatcher.
@@ -163,7 +165,8 @@ type run struct {
 	forced     bool                 // a cooling connection is asked all the same (CMB-23)
 	resumed    bool                 // an answer that was cut has been continued, which happens once (STM-43)
 	rescue     *settings.Emergency  // the request is with the emergency's model (OTH-23)
-	unsure     bool                 // targets that are predicted to be slow are tried after all (CMB-11)
+	fit        toolFit
+	unsure     bool // targets that are predicted to be slow are tried after all (CMB-11)
 }
 
 // lastWord is the latest verdict that may become the answer.

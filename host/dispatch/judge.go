@@ -46,6 +46,9 @@ func (a *attempt) decided(ctx context.Context, reply *rules.Reply, v wire.Verdic
 		a.r.gone(ctx)
 		return stepDone
 	}
+	if a.r.learnTools(a, reply, v, facts) {
+		return stepNext
+	}
 	return a.r.decide(a, v, facts)
 }
 

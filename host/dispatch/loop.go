@@ -59,6 +59,9 @@ func (r *run) passes(ctx context.Context) step {
 		next = r.pass(ctx)
 	}
 	if next == stepNext {
+		next = r.withFewerTools(ctx)
+	}
+	if next == stepNext {
 		next = r.force(ctx)
 	}
 	return next
@@ -210,6 +213,9 @@ func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *cat
 	if len(r.t.Attempts) >= MaxAttempts {
 		r.t.Failure = r.tooMany()
 		return stepDone, false
+	}
+	if s, skips := r.skipsForTools(rt); skips {
+		return s, true
 	}
 	if r.predictedSlow(conn, rt.Model) {
 		r.t.exclude(target, resilience.Refusal{Gate: predictedGate, Reason: predictedGate})

@@ -32,8 +32,9 @@ type Trail struct {
 	Restated  string        // RST-7: rule and original status of the last restatement
 	Notes     []string      // what became of fields on the way to another dialect (TR-9)
 
-	Degraded string // what of the request was not done as asked: background (OTH-20)
-	Rescue   string // the model that answered because the accounts of the request's own are out of money (OTH-23)
+	Degraded   string // what of the request was not done as asked: background (OTH-20)
+	FewerTools string // how many of its tools the latest attempt sent, when it was not all (OTH-22)
+	Rescue     string // the model that answered because the accounts of the request's own are out of money (OTH-23)
 
 	Tell []Header // further X-Weir-* headers of a failure
 

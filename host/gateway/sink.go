@@ -63,8 +63,8 @@ func (s *sink) Commit(status int, h http.Header, t *dispatch.Trail) {
 	if s.c.Dialect == wire.AnthropicMessages { // INF-18
 		own["Request-Id"] = []string{s.c.RequestID}
 	}
-	if t.Degraded != "" { // OTH-20
-		s.set(own, "Degraded", t.Degraded)
+	if d := degraded(t); d != "" {
+		s.set(own, "Degraded", d)
 	}
 	if t.Rescue != "" { // OTH-23
 		s.set(own, "Emergency-Fallback", latin(t.Rescue))
@@ -84,6 +84,9 @@ func (s *sink) describe(h http.Header, t *dispatch.Trail) {
 	}
 	if t.Restated != "" && (s.expose != exposeNever || !t.Committed) {
 		s.set(h, "Restated", t.Restated)
+	}
+	if d := degraded(t); d != "" && !t.Committed {
+		s.set(h, "Degraded", d)
 	}
 	if s.expose == exposeNever || s.expose == exposeDetour && tried < 2 {
 		return
