@@ -71,7 +71,7 @@ func timeEnd(low string, i int) (int, bool) {
 	return at + oneOf(low[at:], []string{"am", "pm"}), true
 }
 
-// placeEnd returns where the name of a zone ends: UTC, Europe/Paris, America/Argentina/Ushuaia.
+// placeEnd returns where the name of a zone ends: UTC, UTC+8, Etc/GMT+5, Europe/Paris, America/Argentina/Ushuaia.
 func placeEnd(low string, i int) int {
 	best, at := i, i
 	for part := range 3 {
@@ -92,7 +92,23 @@ func placeEnd(low string, i int) int {
 			best = at
 		}
 	}
+	if best == at {
+		return offsetEnd(low, at)
+	}
 	return best
+}
+
+// offsetEnd returns where the offset behind the name of a zone ends: +8, -05, +0530 or +05:30.
+func offsetEnd(low string, i int) int {
+	if i == len(low) || low[i] != '+' && low[i] != '-' {
+		return i
+	}
+	for _, form := range []string{"dd:dd", "dddd", "dd", "d"} {
+		if end, ok := pattern(low, i+1, form); ok && (end == len(low) || !wordByte(low[end])) {
+			return end
+		}
+	}
+	return i
 }
 
 // pass returns the place behind c when c stands at i, else i.

@@ -10,7 +10,7 @@ import (
 	"github.com/weirgate/weir/rules/hint"
 )
 
-// said is one line of testdata/retry-hints.jsonl or more-hints.jsonl.
+// said is one line of testdata/retry-hints.jsonl, more-hints.jsonl or public.jsonl.
 type said struct {
 	ID      string            `json:"id"`
 	Headers map[string]string `json:"headers"`
@@ -23,7 +23,7 @@ type said struct {
 func lines(t testing.TB) []said {
 	t.Helper()
 	var all []said
-	for _, file := range []string{"retry-hints.jsonl", "more-hints.jsonl"} {
+	for _, file := range []string{"retry-hints.jsonl", "more-hints.jsonl", "public.jsonl"} {
 		f, err := os.Open("testdata/" + file)
 		if err != nil {
 			t.Fatal(err)

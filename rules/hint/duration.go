@@ -30,6 +30,9 @@ var spaced = map[string]time.Duration{
 	"horas": time.Hour, "día": day, "días": day, "dia": day, "dias": day,
 	"secondi": time.Second, "secondo": time.Second, "minuti": time.Minute, "ora": time.Hour, "ore": time.Hour,
 	"giorno": day, "giorni": day,
+	// Vietnamese, Indonesian
+	"giây": time.Second, "phút": time.Minute, "giờ": time.Hour, "ngày": day,
+	"detik": time.Second, "menit": time.Minute, "jam": time.Hour, "hari": day,
 	// Russian
 	"с": time.Second, "сек": time.Second, "секунду": time.Second, "секунды": time.Second, "секунд": time.Second,
 	"мин": time.Minute, "минуту": time.Minute, "минуты": time.Minute, "минут": time.Minute,

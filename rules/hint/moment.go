@@ -1,6 +1,7 @@
 package hint
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones named in answers and rules must be known in an empty container too
@@ -89,8 +90,11 @@ var zones = map[string]string{
 	"edt": "America/New_York", "jst": "Asia/Tokyo", "cet": "Europe/Paris", "cest": "Europe/Paris", "beijing": "Asia/Shanghai",
 }
 
-// zone finds a zone by short or full name.
+// zone finds a zone by short or full name, or as an offset from UTC: UTC+8, GMT-05:30, and the other way round Etc/GMT-8.
 func zone(name string) (*time.Location, bool) {
+	if at := strings.IndexAny(name, "+-"); at > 0 && isDigit(name[len(name)-1]) {
+		return offsetZone(name[:at], name[at:])
+	}
 	if long, ok := zones[strings.ToLower(name)]; ok {
 		name = long
 	} else if !strings.Contains(name, "/") {
@@ -98,4 +102,30 @@ func zone(name string) (*time.Location, bool) {
 	}
 	l, err := time.LoadLocation(name)
 	return l, err == nil
+}
+
+// offsetZone is the zone of an offset, which no other name than that of UTC may stand before.
+func offsetZone(name, offset string) (*time.Location, bool) {
+	sign := 1
+	switch strings.ToLower(name) {
+	case "utc", "gmt":
+	case "etc/gmt": // POSIX counts to the west
+		sign = -1
+	default:
+		return nil, false
+	}
+	if offset[0] == '-' {
+		sign = -sign
+	}
+	digits := strings.ReplaceAll(offset[1:], ":", "")
+	minutes := 0
+	if len(digits) > 2 {
+		minutes, _ = strconv.Atoi(digits[2:])
+		digits = digits[:2]
+	}
+	hours, err := strconv.Atoi(digits)
+	if err != nil || hours > 14 || minutes > 59 {
+		return nil, false
+	}
+	return time.FixedZone(name+offset, sign*(hours*60+minutes)*60), true
 }

@@ -12,6 +12,7 @@ import (
 type phrase struct {
 	steps []step
 	whole bool // no letter, digit or _ stands before it
+	bare  bool // a number behind it that has no unit is one of seconds
 }
 
 // step is the next part of a phrase: one of words, or nothing when it may be left out, after at most gap characters that

@@ -36,6 +36,10 @@ var oldLead = []*regexp.Regexp{
 	regexp.MustCompile(`(?:повторите|попробуйте|попытку|снова)[^.\n]{0,40}? через `),
 	regexp.MustCompile(`(?:المحاولة|حاول)[^.\n]{0,60}?(?:خلال|بعد) `),
 	regexp.MustCompile(`(?:请?等待|等候|请等|稍等) ?`),
+	regexp.MustCompile(`thử lại (?:sau|trong) `),         // Vietnamese
+	regexp.MustCompile(`\bcoba lagi (?:dalam|setelah) `), // Indonesian
+	regexp.MustCompile(`\b(?:retrydelay|quotaresetdelay)(?:': '|": "|":")`),
+	regexp.MustCompile(`\bretry_delay[^}]{0,12}?seconds: `),
 }
 
 // oldTail are the words that come after a length which is a wait, in languages that say it so; the length starts at the
@@ -80,7 +84,7 @@ func oldSpokenLength(low string) (time.Duration, bool) {
 	}
 	for i, re := range oldLead {
 		for _, at := range re.FindAllStringIndex(low, 16) {
-			consider(at[0], at[1], i == 1)
+			consider(at[0], at[1], i == 1 || i == len(oldLead)-1)
 		}
 	}
 	for _, re := range oldTail {
@@ -153,7 +157,7 @@ var (
 	// 在 2026-08-25 07:41:44 重置: Chinese text, so the one zone of China.
 	oldChinese = regexp.MustCompile(`(?:在|于|於|至|到) ?(\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?) ?[^。\n]{0,6}?(?:重置|恢复|恢復|刷新|重试|重試|解除|后|後)`)
 	// "resets 12pm (America/Los_Angeles)", "resets at 10:00 UTC", "resets Oct 7 at 3pm (Europe/London)".
-	oldSpokenClock = regexp.MustCompile(oldBefore + `(?:(?i:(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? (\d{1,2}),?(?: at)? ))?(?i:(midnight|noon|\d{1,2}(?::\d{2})?(?::\d{2})? ?(?:am|pm)?)),? ?\(?([A-Za-z]+(?:/[A-Za-z_]+){0,2})\b`)
+	oldSpokenClock = regexp.MustCompile(oldBefore + `(?:(?i:(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? (\d{1,2}),?(?: at)? ))?(?i:(midnight|noon|\d{1,2}(?::\d{2})?(?::\d{2})? ?(?:am|pm)?)),? ?\(?([A-Za-z]+(?:/[A-Za-z_]+){0,2}(?:[+-](?:\d{2}:?\d{2}|\d{1,2}))?)\b`)
 )
 
 // oldSpokenMoment is the wait until the first point in time in s that names its zone, or lies in a text whose language has

@@ -9,16 +9,13 @@ import (
 // about are the words that may stand before a length.
 var about = maybe("about ", "around ", "approximately ", "at least ", "another ", "up to ", "~ ", "~")
 
-// bareLead is the lead after which a number without a unit is one of seconds.
-const bareLead = 1
-
 // leads are the words that come before a length which is a wait; the length starts where the phrase ends.
 var leads = []phrase{
 	{whole: true, steps: []step{
 		one("again", "retrying", "retry", "back"), maybe(" your request", " the request", " this request", " it"),
 		one(" in ", " after ", " within "), about,
 	}},
-	{whole: true, steps: []step{
+	{whole: true, bare: true, steps: []step{
 		one("retry-after", "retry_after", "retry after"), maybe(" is", " of"), maybe(":", "="), maybe(" "), about,
 	}},
 	{whole: true, steps: []step{one("wait "), maybe("for "), about}},
@@ -37,6 +34,11 @@ var leads = []phrase{
 	{steps: []step{one("повторите", "попробуйте", "попытку", "снова"), within(40, ".\n", " через ")}},
 	{steps: []step{one("المحاولة", "حاول"), within(60, ".\n", "خلال ", "بعد ")}},
 	{steps: []step{one("请等待", "等待", "等候", "请等", "稍等"), maybe(" ")}},
+	{steps: []step{one("thử lại sau ", "thử lại trong ")}},
+	{whole: true, steps: []step{one("coba lagi "), one("dalam ", "setelah ")}},
+	// Google's RetryInfo as programs print it: in Python's dictionaries, and as a message in text form.
+	{whole: true, steps: []step{one("retrydelay", "quotaresetdelay"), one("': '", `": "`, `":"`)}},
+	{whole: true, bare: true, steps: []step{one("retry_delay"), within(12, "}", "seconds: ")}},
 }
 
 // tail is a length and the words after it that make it a wait, in languages that say it so.
@@ -163,7 +165,7 @@ func (w *words) spokenLength() (time.Duration, bool) {
 			if !ok || !seen[n].take(i, end, mostLengths) {
 				continue
 			}
-			if d, ok := waitAt(w.low, i, end, n == bareLead); ok {
+			if d, ok := waitAt(w.low, i, end, leads[n].bare); ok {
 				return d, true
 			}
 		}
