@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"host/ledger":     {"host/dispatch", "host/pricing", "host/settings", "host/translate", "store"},
 	"host/pricing":    {"host/translate", "sdk/wire"},
 	"host/quota":      {},
+	"host/signatures": {"store"},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "host/upstream", "sdk/wire"}, // upstream: how events are cut
 	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/ledger", "host/observe", "host/plugin", "host/pricing", "host/quota", "host/record", "host/resilience", "host/settings", "rules/operator", "sdk/wire", "store"},
 	"host/devkit":     {"host/catalog", "host/dispatch", "host/document", "host/plugin", "rules", "sdk/sdktest", "sdk/wire"}, // builds Go guests as the kit does

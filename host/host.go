@@ -35,6 +35,7 @@ import (
 	"github.com/weirgate/weir/host/resilience/lockout"
 	"github.com/weirgate/weir/host/resilience/terminal"
 	"github.com/weirgate/weir/host/resilience/window"
+	"github.com/weirgate/weir/host/signatures"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/host/vault"
 	"github.com/weirgate/weir/store"
@@ -64,7 +65,8 @@ type Host struct {
 	windows      *window.Gate
 	ladder       *resilience.Ladder
 	notes        *notes
-	banned       chan string // connections to set inactive (COOL-63)
+	signatures   *signatures.Memory // of calls, for clients that cannot carry them
+	banned       chan string        // connections to set inactive (COOL-63)
 	plugins      *plugin.Runtime
 	catalog      *catalog.Registry
 	refresh      *refresher
@@ -240,7 +242,7 @@ func (h *Host) restoreState(ctx context.Context) error {
 	h.ledger.Start()
 	h.loadQuota(ctx)
 	h.dispatch = dispatch.New(dispatch.Options{
-		Failed: h.errors.Failed, Learn: h.learnQuota,
+		Failed: h.errors.Failed, Learn: h.learnQuota, Signatures: h.signatures,
 		Plugins: pluginSets{h.plugins}, Client: h.client, Ladder: h.ladder, Journal: h.journal, Meter: h.metrics,
 		Redact: h.redact.Text, Now: h.o.Now, Log: h.o.Log, Circuit: h.circuit, Condition: h.accountCondition,
 	})
@@ -281,6 +283,7 @@ func (h *Host) wire(context.Context) error {
 	h.background(h.rebuildOnChange)
 	h.background(h.watchFile)
 	h.background(h.notes.keep)
+	h.background(h.signatures.Run)
 	h.background(h.disableBanned)
 	h.background(h.recheck)
 	h.background(h.keepBreakers)

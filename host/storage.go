@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/weirgate/weir/host/plugin"
+	"github.com/weirgate/weir/host/signatures"
 	"github.com/weirgate/weir/host/vault"
 	"github.com/weirgate/weir/plugins"
 	"github.com/weirgate/weir/rules/packs"
@@ -46,6 +47,10 @@ func (h *Host) openStore(ctx context.Context) error {
 		h.o.Log.Error("the store has no room to write, so nothing is stored until there is; inference goes on", "error", err.Error())
 	} else if err != nil {
 		return err
+	}
+	h.signatures = signatures.New(h.store, h.o.Now, h.o.Log.Warn)
+	if err := h.signatures.Load(ctx); err != nil {
+		return fmt.Errorf("read the signatures of tool calls: %w", err)
 	}
 	h.notes, err = loadNotes(ctx, h.store, h.o.Log.Warn)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/weirgate/weir/host/resilience/toollimit"
 	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/host/settings"
+	"github.com/weirgate/weir/host/translate"
 	"github.com/weirgate/weir/host/translate/neutral"
 	"github.com/weirgate/weir/host/upstream"
 	"github.com/weirgate/weir/rules"
@@ -40,8 +41,9 @@ type Options struct {
 	// Failed hears every verdict with the reply that it is about, secrets removed, and must not block or keep the reply's body.
 	Failed func(reply *rules.Reply, v wire.Verdict, connection, requestID string)
 	// Learn hears the head of every answer of a connection (gate 18); it must not block or keep the header. Nil: nobody does.
-	Learn  func(t catalog.Target, h http.Header, now time.Time)
-	Router *route.Router // nil: one of its own
+	Learn      func(t catalog.Target, h http.Header, now time.Time)
+	Signatures translate.Memory // of calls whose clients cannot carry them; nil: they are lost (TR-19)
+	Router     *route.Router    // nil: one of its own
 	// Circuit and Condition are what strategies ask about a provider's breaker and an account's health; nil: all are well.
 	Circuit   func(p *catalog.Provider, at resilience.Moment) route.Circuit
 	Condition func(connection string, now time.Time) route.Condition

@@ -79,12 +79,35 @@ func (a *attempt) newWay(to wire.Dialect) (*translate.Way, error) {
 		return nil, r.neutralErr
 	}
 	model := modelOf(a.target.Provider, a.target.Model)
-	return translate.NewWay(r.rescued(r.neutral), to, neutral.Target{
+	way, err := translate.NewWay(r.rescued(r.neutral), to, neutral.Target{
 		Model: a.target.Model, Family: a.target.Provider.ID + "/" + family(a.target.Model), MaxOutput: int64(model.MaxOutput),
 		NoSchema: a.target.Provider.Bends.NoSchema, Reduced: a.target.Provider.Bends.ReducedSchema, Marks: a.target.Provider.Bends.CacheMarks,
 		Thinks: thinks(model, a.target.Model), Strict: isYes(r.c.Header.Get("X-Weir-Strict")),
 	}, r.told())
+	if err == nil && r.d.Signatures != nil {
+		way.Remember(ownSignatures{r.d.Signatures, r.c.Key})
+	}
+	return way, err
 }
+
+// ownSignatures are those of one client key, since ids of calls are not unique among clients.
+type ownSignatures struct {
+	of  translate.Memory
+	key *catalog.Key
+}
+
+func (s ownSignatures) name(call string) string {
+	if s.key == nil {
+		return call
+	}
+	return s.key.ID + "/" + call
+}
+
+// Keep remembers the signature of a call.
+func (s ownSignatures) Keep(call, signature string) { s.of.Keep(s.name(call), signature) }
+
+// Find returns it.
+func (s ownSignatures) Find(call string) (string, bool) { return s.of.Find(s.name(call)) }
 
 // told is what the client is told of its answer (TR-8).
 func (r *run) told() neutral.Told {

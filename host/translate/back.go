@@ -121,6 +121,9 @@ func (b *back) close(out *neutral.Event, emit func(*neutral.Event)) {
 	}
 	if out.Part.Signature.Value != "" || out.Part.Kind == neutral.Thought {
 		out.Part.Signature = b.sealed(&out.Part)
+		if b.way.memory != nil && out.Part.Kind == neutral.Call && b.way.from != wire.GeminiGenerate {
+			b.way.memory.Keep(out.Part.Call.ID, out.Part.Signature.Value)
+		}
 	}
 	emit(out)
 	b.next++

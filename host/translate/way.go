@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weirgate/weir/host/translate/chat"
 	"github.com/weirgate/weir/host/translate/messages"
@@ -27,6 +28,42 @@ type Way struct {
 	request  *neutral.Request
 	target   neutral.Target
 	told     neutral.Told
+	memory   Memory
+}
+
+// Memory keeps signatures of calls for clients that cannot carry them, by the call's id as the client knows it (TR-19).
+type Memory interface {
+	Keep(call, signature string)
+	Find(call string) (signature string, ok bool)
+}
+
+// Remember has the way keep and find the signatures of calls in m.
+func (w *Way) Remember(m Memory) { w.memory = m }
+
+// recalled are the turns with the signatures of calls that the client could not carry.
+func (w *Way) recalled(turns []neutral.Turn) []neutral.Turn {
+	if w.memory == nil || w.to != wire.GeminiGenerate || w.from == wire.GeminiGenerate {
+		return turns
+	}
+	out := slices.Clone(turns)
+	for i := range out {
+		copied := false
+		for j := range out[i].Parts {
+			p := &out[i].Parts[j]
+			if p.Kind != neutral.Call || p.Signature.Value != "" {
+				continue
+			}
+			sig, ok := w.memory.Find(p.Call.ID)
+			if !ok {
+				continue
+			}
+			if !copied {
+				out[i].Parts, copied = slices.Clone(out[i].Parts), true
+			}
+			out[i].Parts[j].Signature.Value = sig
+		}
+	}
+	return out
 }
 
 // NewWay finds the way of r, which Read made, to a dialect. r is not changed, so one request may go several ways.
@@ -45,7 +82,7 @@ func NewWay(r *neutral.Request, to wire.Dialect, t neutral.Target, told neutral.
 // Body appends the request for the upstream. The notes say what was dropped or bent; a *neutral.Fault what cannot be (TR-9).
 func (w *Way) Body(dst []byte) ([]byte, []neutral.Note, error) {
 	r := *w.request
-	turns, dropped := repair.Thoughts(r.Turns, w.target.Family, w.from == w.to)
+	turns, dropped := repair.Thoughts(w.recalled(r.Turns), w.target.Family, w.from == w.to)
 	r.Turns = turns
 	dst, notes, err := w.upstream.WriteRequest(dst, &r, w.target)
 	if dropped > 0 {

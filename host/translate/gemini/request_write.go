@@ -137,12 +137,29 @@ func (w *requestWriter) turn(t *neutral.Turn) {
 		w.Key("role").String(role)
 	}
 	w.Key("parts").List()
+	unsigned := !w.own && wantsSignature(w.t.Model)
 	for i := range t.Parts {
-		w.part(&t.Parts[i])
+		p := t.Parts[i]
+		if unsigned && p.Kind == neutral.Call {
+			if unsigned = false; p.Signature.Value == "" {
+				p.Signature.Value = skipSignature
+			}
+		}
+		w.part(&p)
 	}
 	w.End()
 	w.theirs(t.Extra)
 	w.Close()
+}
+
+// skipSignature stands for the signature of a call that the model did not make itself, or whose signature is lost. Google documents it
+// for conversations that come from another model.
+const skipSignature = "skip_thought_signature_validator"
+
+// wantsSignature says whether a model refuses a turn whose first call is without a signature: those from gemini 3 on (TR-19).
+func wantsSignature(model string) bool {
+	_, version, ok := strings.Cut(model, "gemini-")
+	return ok && version != "" && version[0] >= '3' && version[0] <= '9'
 }
 
 func hasMember(fields []neutral.Field, name string) bool {
