@@ -63,7 +63,7 @@ func (b *builder) describe(unique map[string]*Provider, d *Described, w *wire.Pr
 		Families:   families(w.QuotaFamilies),
 		Compatible: generic(w.ID), Executor: d.Plugin, Plugin: d.Plugin, Docs: w.Docs, KeyEnv: slices.Clone(w.KeyEnv),
 		EgressFamily: egressFamily(w.ID, w.EgressBucketed), Bends: bends(w.Translation),
-		Meta:         Meta{Revision: 1, ManagedBy: ByPlugin},
+		Meta: Meta{Revision: 1, ManagedBy: ByPlugin},
 	}
 	if w.AssistantPrefill {
 		p.Prefill = &w.AssistantPrefill
