@@ -12,6 +12,7 @@ import (
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
 	"github.com/weirgate/weir/host/resilience"
+	"github.com/weirgate/weir/host/route"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -36,9 +37,6 @@ func (r *run) surface(ctx context.Context) {
 		f = r.nothingTried()
 	default:
 		f = r.nothingThere()
-	}
-	if combo || !r.last.set {
-		r.diagnose(&f)
 	}
 	r.t.Failure = &f
 }
@@ -66,28 +64,75 @@ func (r *run) failureOf(l lastWord) dialect.Failure {
 	if f.Status == http.StatusTooManyRequests && f.RetryAfter == 0 {
 		f.RetryAfter = r.ready(l.target) // clients that find no time on a 429 give up, or come back at once
 	}
+	f.RetryAfter = r.sooner(l.target, f.RetryAfter)
 	switch v.Reason {
 	case wire.AuthError, wire.ReasonBanned, wire.ReasonExpired: // INF-38
 		f.Status, f.Type, f.Code, f.RetryAfter = http.StatusBadGateway, "server_error", "upstream_auth", 0
+		f.NoRetry = r.nothingHeals()
 		message += fmt.Sprintf(" (The provider %s refused the gateway's credential; its operator must act.)", l.target.Provider.ID)
 	case wire.CreditsGone:
 		f.NoRetry = true
 	}
 	f.NoRetry = f.NoRetry || f.Status < 500 && f.Status != http.StatusTooManyRequests && f.Status != http.StatusRequestTimeout
 	f.Message = message + r.others()
-	if f.RetryAfter > time.Minute {
+	if f.RetryAfter > time.Minute && !f.NoRetry {
 		f.Message += fmt.Sprintf(" (try again in %s)", inWords(f.RetryAfter))
 	}
 	return f
 }
 
-// ready is when the gateway itself would ask t again: how long its connection is out, at least a second.
+// ready is when the gateway itself would ask t again: how long its connection is out, at least a second. One that time does not heal is
+// tested first after an hour (COOL-59).
 func (r *run) ready(t catalog.Target) time.Duration {
 	at := r.at()
-	if refusal := r.d.Ladder.Peek(at, t); refusal != nil && !refusal.RetryAt.IsZero() {
+	switch refusal := r.d.Ladder.Peek(at, t); {
+	case refusal == nil:
+	case !refusal.RetryAt.IsZero():
 		return max(refusal.RetryAt.Sub(at.Now), time.Second)
+	case refusal.Gate == terminalGate:
+		return time.Hour
 	}
 	return time.Second
+}
+
+// sooner is when the target that is surfaced may be asked again, when that is known: its upstream named the time of one account, and
+// another one of the same target may be back before.
+func (r *run) sooner(t catalog.Target, wait time.Duration) time.Duration {
+	if wait == 0 {
+		return 0
+	}
+	at := r.at()
+	for i := range r.order.Len() {
+		rt := r.order.At(i)
+		if rt.Provider != t.Provider || rt.Model != t.Model {
+			continue
+		}
+		for conn := range route.Candidates(rt, r.c.Key) {
+			if conn == t.Connection {
+				continue
+			}
+			refusal := r.d.Ladder.Peek(at, r.to(rt, conn))
+			if refusal != nil && (refusal.Gate == cooldownGate || refusal.Gate == lockoutGate) && !refusal.RetryAt.IsZero() {
+				wait = min(wait, max(refusal.RetryAt.Sub(at.Now), time.Second))
+			}
+		}
+	}
+	return wait
+}
+
+// nothingHeals says whether all that was asked or left out stays as it is until a person acts.
+func (r *run) nothingHeals() bool {
+	for i := range r.t.Attempts {
+		if !r.t.Attempts[i].Verdict.Terminal {
+			return false
+		}
+	}
+	for i := range r.t.Excluded {
+		if r.t.Excluded[i].Refusal.Wait != resilience.WaitNever {
+			return false
+		}
+	}
+	return true
 }
 
 // others names up to five targets and their statuses, for a combo that tried more than one (CMB-50).
@@ -99,7 +144,7 @@ func (r *run) others() string {
 	for _, a := range r.t.Attempts[:min(len(r.t.Attempts), 5)] {
 		tried = append(tried, fmt.Sprintf("%s/%s (%d)", a.Provider, a.Model, a.Status))
 	}
-	return " Tried: " + strings.Join(tried, ", ") + "."
+	return " (tried: " + strings.Join(tried, ", ") + ")"
 }
 
 // unchanged is the upstream's own body for a refusal of the request itself, in the client's own dialect (CMB-18, COOL-45).
@@ -154,7 +199,7 @@ func (r *run) sumUp() summary {
 		s.states[x.word()]++
 		switch x.Refusal.Gate {
 		case breakerGate:
-			if s.open == nil || x.Refusal.RetryAt.Before(s.open.Refusal.RetryAt) {
+			if s.open == nil || r.backAt(x).Before(r.backAt(s.open)) {
 				s.open = x
 			}
 		case terminalGate:
@@ -167,7 +212,7 @@ func (r *run) sumUp() summary {
 			s.other++
 			continue
 		}
-		earlier(&s.timers, x.Refusal.RetryAt)
+		earlier(&s.timers, r.backAt(x))
 		if x.Refusal.Gate == breakerGate || x.Refusal.Gate == windowGate {
 			continue
 		}
@@ -183,6 +228,16 @@ func (r *run) sumUp() summary {
 	return s
 }
 
+// backAt is when an exclusion ends. A breaker that is being tested names the latest end of the test, which tells much sooner.
+func (r *run) backAt(x *Exclusion) time.Time {
+	at := x.Refusal.RetryAt
+	if at.IsZero() || x.Refusal.Gate != breakerGate {
+		return at
+	}
+	now := r.d.Now()
+	return now.Add(r.probing(x.Target.Provider, at.Sub(now)))
+}
+
 // word is what an exclusion is called when states are counted.
 func (x *Exclusion) word() string {
 	if x.Refusal.State != "" {
@@ -193,7 +248,7 @@ func (x *Exclusion) word() string {
 
 // circuitOpen: the breaker of the provider of a direct request is open (BRK-44).
 func (r *run) circuitOpen(x *Exclusion) dialect.Failure {
-	wait := max(r.probing(x.Target.Provider, x.Refusal.RetryAt.Sub(r.d.Now())), time.Second)
+	wait := max(r.backAt(x).Sub(r.d.Now()), time.Second)
 	provider := x.Target.Provider.ID
 	r.t.tell("Provider-Breaker", "open")
 	return dialect.Failure{
@@ -208,13 +263,19 @@ func (r *run) cooling(now, soonest time.Time, n int) dialect.Failure {
 	seconds := dialect.Seconds(wait)
 	return dialect.Failure{
 		Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "model_cooldown", RetryAfter: wait, RequestID: r.c.RequestID,
-		Message: fmt.Sprintf("All %d connections for %s are cooling down after errors of their provider; try again in %s.",
-			n, r.c.Model, inWords(wait)),
+		Message: fmt.Sprintf("%s after errors of the provider; try again in %s.", coolingDown(n, r.c.Model), inWords(wait)),
 		Facts: []dialect.Fact{
 			{Name: "model", Value: r.c.Model}, {Name: "reset_seconds", Value: seconds},
 			{Name: "retry_after", Value: soonest.UTC().Format(timeForm)}, {Name: "credentials_cooling", Value: n},
 		},
 	}
+}
+
+func coolingDown(n int, model string) string {
+	if n == 1 {
+		return "The only connection for " + model + " is cooling down"
+	}
+	return fmt.Sprintf("All %d connections for %s are cooling down", n, model)
 }
 
 // unusable: no candidate heals by time (COOL-73). Never 401: the client's own key is fine.
@@ -246,6 +307,8 @@ func (r *run) nothingThere() dialect.Failure {
 
 func inWords(d time.Duration) string {
 	switch {
+	case dialect.Seconds(d) == 1:
+		return "1 second"
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%d seconds", dialect.Seconds(d))
 	case d < 2*time.Hour:

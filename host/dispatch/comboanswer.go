@@ -15,23 +15,30 @@ import (
 func (r *run) comboFailed() dialect.Failure {
 	f := r.failureOf(r.last)
 	if !r.allQuota() {
-		if f.Status == http.StatusTooManyRequests && f.RetryAfter > 0 { // CMB-46
+		if f.Status == http.StatusTooManyRequests && f.RetryAfter > 0 && !f.NoRetry { // CMB-46
 			f.Type = cmp.Or(f.Type, "rate_limit_error")
 			f.Facts = append(f.Facts, r.until(r.d.Now().Add(f.RetryAfter))...)
 		}
 		return f
 	}
-	f.Status, f.Type, f.Code, f.NoRetry = http.StatusTooManyRequests, "rate_limit_error", "quota_exhausted", f.RetryAfter == 0
-	if at := r.reset(); !at.IsZero() {
+	f.Type, f.Code, f.NoRetry = "rate_limit_error", "quota_exhausted", f.RetryAfter == 0 || f.NoRetry
+	if r.last.verdict.Reason == wire.QuotaExhausted {
+		f.Status = http.StatusTooManyRequests
+	}
+	if at := r.reset(); !at.IsZero() && !f.NoRetry {
 		f.RetryAfter = max(at.Sub(r.d.Now()), time.Second)
 	}
 	return f
 }
 
-// allQuota says whether every attempt ended by a used-up quota, and nothing but quotas left the others out.
+// allQuota says whether every attempt ended by a used-up quota or credit, and nothing but those left the others out. A 402 stays what
+// it is (INF-38).
 func (r *run) allQuota() bool {
+	if r.last.verdict.Reason == wire.CreditsGone && r.last.reply.status != http.StatusTooManyRequests {
+		return false
+	}
 	for i := range r.t.Attempts {
-		if r.t.Attempts[i].Verdict.Reason != wire.QuotaExhausted {
+		if reason := r.t.Attempts[i].Verdict.Reason; reason != wire.QuotaExhausted && reason != wire.CreditsGone {
 			return false
 		}
 	}
@@ -107,7 +114,7 @@ func (r *run) coolingDown(sum summary) dialect.Failure {
 		for i := range min(len(r.t.Excluded), maxListed) {
 			x := &r.t.Excluded[i]
 			text := x.Target.Provider.ID + "/" + x.Target.Model + " " + diagnosedReason(x)
-			if at := x.Refusal.RetryAt; !at.IsZero() {
+			if at := r.backAt(x); !at.IsZero() {
 				text += fmt.Sprintf(" %ds", dialect.Seconds(at.Sub(r.d.Now())))
 			}
 			reasons = append(reasons, text)

@@ -24,6 +24,7 @@ type diagnostics struct {
 	AttemptOrder   []attempted `json:"attemptOrder"`
 	TerminalReason string      `json:"terminalReason"`
 	Recovery       string      `json:"recovery"`
+	Notes          []string    `json:"notes,omitempty"` // cut cycles and the like (CMB-3)
 }
 
 type leftOut struct {
@@ -56,7 +57,7 @@ func (r *run) diagnose(f *dialect.Failure) {
 	for i := range min(len(r.t.Excluded), maxListed) {
 		x := &r.t.Excluded[i]
 		e := leftOut{Provider: cut(x.Target.Provider.ID, 64), Model: cut(x.Target.Model, 96), Reason: diagnosedReason(x)}
-		if at := x.Refusal.RetryAt; !at.IsZero() && at.After(now) {
+		if at := r.backAt(x); !at.IsZero() && at.After(now) {
 			e.RetryAfter = at.Sub(now).Milliseconds()
 		}
 		d.Excluded = append(d.Excluded, e)
@@ -64,6 +65,9 @@ func (r *run) diagnose(f *dialect.Failure) {
 	for i := range min(len(r.t.Attempts), maxListed) {
 		a := &r.t.Attempts[i]
 		d.AttemptOrder = append(d.AttemptOrder, attempted{cut(a.Provider, 64), cut(a.Model, 96)})
+	}
+	for _, note := range r.c.Route.Notes[:min(len(r.c.Route.Notes), maxListed)] {
+		d.Notes = append(d.Notes, cut(note, 200))
 	}
 	f.Facts = append(f.Facts, dialect.Fact{Name: "diagnostics", Value: d}, dialect.Fact{Name: "recovery_hint", Value: hint})
 	if r.c.Route.Kind == catalog.KindCombo {
@@ -86,12 +90,21 @@ func (r *run) terminalReason(f *dialect.Failure) string {
 		small = small && r.t.Excluded[i].Refusal.Gate == string(contextReason)
 	}
 	switch {
-	case r.last.set:
+	case r.last.set && !ownWord(f.Code):
 		return string(r.last.verdict.Reason)
 	case small:
 		return "context_requirements_exhausted"
 	}
 	return f.Code
+}
+
+// ownWord says whether the gateway itself ended the request, whatever the last attempt came to (CMB-14, CMB-16).
+func ownWord(code string) bool {
+	switch code {
+	case "COMBO_TIMEOUT", "max_attempts_exceeded", "reasoning_budget_exhausted":
+		return true
+	}
+	return false
 }
 
 const contextReason = wire.Reason("context_requirements")
@@ -100,6 +113,8 @@ const contextReason = wire.Reason("context_requirements")
 func (r *run) recovery(f *dialect.Failure) recovery {
 	const most = time.Hour
 	switch {
+	case f.NoRetry && f.RetryAfter > 0: // a time that clients find on every 429, though nothing heals by then
+		return recovery{Action: "switch-combo", NextStep: "Repeating does not help; ask for another model or combo, or tell the gateway's operator."}
 	case f.RetryAfter > most:
 		return recovery{Action: "switch-combo", NextStep: "Ask for another model or combo; this one is not back within an hour.", Seconds: int64(most.Seconds())}
 	case f.RetryAfter > 0:

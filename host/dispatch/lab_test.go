@@ -175,6 +175,7 @@ type shown struct {
 	AttemptOrder   []struct{ Provider, Model string }
 	TerminalReason string
 	Recovery       string
+	Notes          []string
 }
 
 func diagnosis(t *testing.T, f *dialect.Failure) (d shown) {

@@ -28,6 +28,11 @@ func (r *run) targets(ctx context.Context) {
 	}
 	if next != stepDone {
 		r.surface(ctx)
+	}
+	if f := r.t.Failure; f != nil && !r.t.Committed && (r.c.Route.Kind == catalog.KindCombo || !r.last.set) {
+		r.diagnose(f)
+	}
+	if next != stepDone {
 		r.emergency(ctx)
 	}
 	if r.c.Route.Kind == catalog.KindCombo && !r.t.Committed && !r.t.Cancelled {
