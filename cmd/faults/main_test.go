@@ -53,7 +53,7 @@ func TestCardSeesFailures(t *testing.T) {
 	}
 	t.Cleanup(up.close)
 	for _, d := range dialects {
-		for _, id := range []string{"FLT-4", "FLT-5", "FLT-8", "FLT-11", "FLT-16"} {
+		for _, id := range []string{"FLT-4", "FLT-5", "FLT-8", "FLT-11"} {
 			i := slices.IndexFunc(faults, func(f *fault) bool { return f.id == id })
 			w := newWall(faults[i], d, up)
 			w.gateway = up.url + "/" + w.name(w.fault.routes[0].name, "primary") // straight to the provider that fails

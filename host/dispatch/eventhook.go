@@ -117,7 +117,14 @@ func (h *hookedStream) frame(b []byte, first bool) (f frame) {
 
 // cutLine takes the first line off b. Lines end with \n, \r\n or \r.
 func cutLine(b []byte) (line, rest []byte) {
-	i := bytes.IndexAny(b, "\r\n")
+	i := bytes.IndexByte(b, '\n')
+	line = b
+	if i >= 0 {
+		line = b[:i]
+	}
+	if j := bytes.IndexByte(line, '\r'); j >= 0 {
+		i = j
+	}
 	if i < 0 {
 		return b, nil
 	}

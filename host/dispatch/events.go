@@ -40,8 +40,7 @@ func isBeatObject(data []byte) bool {
 	if len(data) > 128 || !bytes.Contains(data, []byte(`"type"`)) {
 		return false
 	}
-	var d struct{ Type string }
-	return json.Unmarshal(data, &d) == nil && isBeat(d.Type)
+	return isBeat(gjson.GetBytes(data, "type").Str)
 }
 
 // parses says whether an event without its blank line is whole all the same (INF-26).

@@ -62,7 +62,7 @@ func (p *pump) forClient(run []byte) (out []byte, word bool) {
 	w := p.way
 	if w == nil {
 		run = p.mended(p.sound(run))
-		return run, useful(p.a.spoken(), run) && (p.shown || !p.finished) // what only ends an answer begins none
+		return run, p.a.r.t.Committed || useful(p.a.spoken(), run) && (p.shown || !p.finished) // what only ends an answer begins none
 	}
 	w.out = w.out[:0]
 	upstream.Events(run, func(e upstream.Event) bool {

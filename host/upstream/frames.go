@@ -128,7 +128,7 @@ func Events(run []byte, yield func(Event) bool) {
 					e.Data, has = value, true
 				}
 			case "event":
-				e.Name = string(value)
+				e.Name = nameOf(value)
 			}
 		}
 	}
@@ -137,8 +137,32 @@ func Events(run []byte, yield func(Event) bool) {
 	}
 }
 
+// nameOf is the name of an event. The frequent ones cost no memory.
+func nameOf(b []byte) string {
+	switch string(b) {
+	case "content_block_delta":
+		return "content_block_delta"
+	case "response.output_text.delta":
+		return "response.output_text.delta"
+	case "response.function_call_arguments.delta":
+		return "response.function_call_arguments.delta"
+	case "response.reasoning_summary_text.delta":
+		return "response.reasoning_summary_text.delta"
+	case "ping":
+		return "ping"
+	}
+	return string(b)
+}
+
 func cutLine(b []byte) (line, rest []byte) {
-	i := bytes.IndexAny(b, "\r\n")
+	i := bytes.IndexByte(b, '\n')
+	line = b
+	if i >= 0 {
+		line = b[:i]
+	}
+	if j := bytes.IndexByte(line, '\r'); j >= 0 {
+		i = j
+	}
 	if i < 0 {
 		return b, nil
 	}
