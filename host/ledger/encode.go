@@ -2,95 +2,137 @@ package ledger
 
 import (
 	"strconv"
+	"time"
 
+	"github.com/weirgate/weir/host/dispatch"
 	"github.com/weirgate/weir/host/translate/jsonw"
 )
 
-// encode appends a row as one line of JSON, as encoding/json writes it. There is one for each request, so it is done by hand. The gates
-// are left out: they stay in memory (OBJ-18).
-func (r *Row) encode(dst []byte) []byte {
-	w := jsonw.Writer{B: dst}
-	w.Open().Key("requestId").String(r.RequestID).Key("at").String(r.At).Key("durationMs").Int(r.DurationMS)
-	w.Key("endpoint").String(r.Endpoint).Key("clientDialect").String(r.ClientDialect)
-	optional(&w, "apiKeyId", r.APIKeyID)
-	optional(&w, "client", r.Client)
-	if w.Key("route"); r.Route == nil {
+// worth is what a row says beyond its entry.
+type worth struct {
+	known  bool
+	nano   int64  // USD
+	prices string // the table that says so
+	bodies *Bodies
+}
+
+// encode appends the row of an entry as one line of JSON: the document of Row, in its order. There is one for each request, so it is
+// written by hand and without the way over a Row. Gates are left out: they stay in memory (OBJ-18).
+func (e *entry) encode(dst []byte, v worth) []byte {
+	t, start := e.trail, len(dst)
+	w := jsonw.Writer{B: append(dst, '\n')} // behind it no comma is needed
+	w.Open().Key("requestId").String(e.id)
+	stamp(&w, "at", t.Began)
+	w.Key("durationMs").Int(t.Took.Milliseconds())
+	w.Key("endpoint").String(e.endpoint).Key("clientDialect").String(e.dialect)
+	orNull(&w, "apiKeyId", e.key)
+	orNull(&w, "client", product(e.client))
+	if w.Key("route"); e.route.Kind == "" {
 		w.Null()
 	} else {
-		w.Open().Key("kind").String(r.Route.Kind).Key("name").String(r.Route.Name).Close()
+		w.Open().Key("kind").String(e.route.Kind).Key("name").String(e.route.Name).Close()
 	}
-	w.Key("requestedModel").String(r.RequestedModel)
-	optional(&w, "provider", r.Provider)
-	optional(&w, "connectionId", r.ConnectionID)
-	optional(&w, "model", r.Model)
-	w.Key("stream").Bool(r.Stream).Key("status").Int(int64(r.Status)).Key("outcome").String(r.Outcome)
-	optional(&w, "reason", r.Reason)
-	w.Key("waitedMs").Int(r.WaitedMS)
-	whole(&w, "ttftMs", r.TTFTMS)
-	r.Tokens.encode(&w)
-	if w.Key("costUsd"); r.CostUSD == nil {
-		w.Null()
+	provider, connection, model := e.served()
+	w.Key("requestedModel").String(e.model)
+	orNull(&w, "provider", provider)
+	orNull(&w, "connectionId", connection)
+	orNull(&w, "model", model)
+	w.Key("stream").Bool(e.stream).Key("status").Int(int64(t.Status)).Key("outcome").String(e.outcome)
+	orNull(&w, "reason", e.reason())
+	w.Key("waitedMs").Int(t.Waited.Milliseconds())
+	reached(&w, "ttftMs", t.FirstByte)
+	tokens(&w, t)
+	if w.Key("costUsd"); v.known {
+		var b [32]byte
+		w.Raw(strconv.AppendFloat(b[:0], usd(v.nano), 'f', -1, 64))
 	} else {
-		w.Raw(strconv.AppendFloat(nil, *r.CostUSD, 'f', -1, 64))
+		w.Null()
 	}
 	w.Key("attempts").List()
-	for i := range r.Attempts {
-		r.Attempts[i].encode(&w)
+	for i := range t.Attempts {
+		attempt(&w, &t.Attempts[i])
 	}
 	w.End().Key("notes").List()
-	for _, n := range r.Notes {
+	for _, n := range t.Notes {
 		w.String(n)
 	}
 	w.End()
-	if r.ClientRetry != nil {
-		w.Key("clientRetry").Int(*r.ClientRetry)
+	if n := count(e.retry); n >= 0 {
+		w.Key("clientRetry").Int(n)
 	}
-	if r.Prices != "" {
-		w.Key("prices").String(r.Prices)
+	if v.known {
+		w.Key("prices").String(v.prices)
 	}
-	if b := r.Bodies; b != nil {
+	if b := v.bodies; b != nil {
 		w.Key("bodies").Open().Key("request").String(b.Request).Key("answer").String(b.Answer).Key("cut").Bool(b.Cut).Close()
 	}
 	w.Close()
-	return w.B
+	return append(w.B[:start], w.B[start+1:]...)
 }
 
-func (t *Tokens) encode(w *jsonw.Writer) {
+func tokens(w *jsonw.Writer, t *dispatch.Trail) {
 	w.Key("tokens").Open()
-	whole(w, "input", t.Input)
-	whole(w, "cachedRead", t.CachedRead)
-	whole(w, "cacheWrite", t.CacheWrite)
-	whole(w, "output", t.Output)
-	whole(w, "reasoning", t.Reasoning)
+	stated(w, "input", t.Usage.Input)
+	stated(w, "cachedRead", t.Usage.CachedRead)
+	stated(w, "cacheWrite", t.Usage.CacheWrite)
+	stated(w, "output", t.Usage.Output)
+	stated(w, "reasoning", t.Usage.Reasoning)
 	w.Key("estimated").Bool(t.Estimated).Close()
 }
 
-func (a *Attempt) encode(w *jsonw.Writer) {
-	w.Open().Key("provider").String(a.Provider).Key("connectionId").String(a.ConnectionID).Key("model").String(a.Model)
-	w.Key("at").String(a.At)
-	whole(w, "firstByteMs", a.FirstByteMS)
-	w.Key("durationMs").Int(a.DurationMS)
-	whole(w, "status", a.Status)
-	whole(w, "originalStatus", a.OriginalStatus)
-	optional(w, "reason", a.Reason)
-	optional(w, "scope", a.Scope)
-	optional(w, "restatedBy", a.RestatedBy)
-	optional(w, "decidedBy", a.DecidedBy)
-	w.Key("billed").Bool(a.Billed).Close()
+func attempt(w *jsonw.Writer, a *dispatch.Attempt) {
+	w.Open().Key("provider").String(a.Provider).Key("connectionId").String(a.Connection).Key("model").String(a.Model)
+	stamp(w, "at", a.At)
+	reached(w, "firstByteMs", a.FirstByte)
+	w.Key("durationMs").Int(a.Took.Milliseconds())
+	status(w, "status", a.Status)
+	status(w, "originalStatus", a.Original)
+	var reason, scope, restated, decided string
+	if !a.OK && !a.Left {
+		reason, scope, restated, decided = string(a.Verdict.Reason), string(a.Verdict.Scope), a.RestatedBy, a.Verdict.Evidence()
+	}
+	orNull(w, "reason", reason)
+	orNull(w, "scope", scope)
+	orNull(w, "restatedBy", restated)
+	orNull(w, "decidedBy", decided)
+	w.Key("billed").Bool(a.Billed()).Close()
 }
 
-func optional(w *jsonw.Writer, name string, s *string) {
-	if w.Key(name); s == nil {
+// stamp writes a time as the API does (OBJ-1).
+func stamp(w *jsonw.Writer, name string, t time.Time) {
+	var b [32]byte
+	w.Key(name).Raw(t.UTC().AppendFormat(b[:0], `"2006-01-02T15:04:05.000Z"`))
+}
+
+func orNull(w *jsonw.Writer, name, s string) {
+	if w.Key(name); s == "" {
 		w.Null()
 		return
 	}
-	w.String(*s)
+	w.String(s)
 }
 
-func whole[N int | int64](w *jsonw.Writer, name string, n *N) {
-	if w.Key(name); n == nil {
+// reached writes a time that may not have been reached.
+func reached(w *jsonw.Writer, name string, d time.Duration) {
+	if w.Key(name); d <= 0 {
 		w.Null()
 		return
 	}
-	w.Int(int64(*n))
+	w.Int(d.Milliseconds())
+}
+
+func status(w *jsonw.Writer, name string, n int) {
+	if w.Key(name); n == 0 {
+		w.Null()
+		return
+	}
+	w.Int(int64(n))
+}
+
+func stated(w *jsonw.Writer, name string, n int64) {
+	if w.Key(name); n < 0 {
+		w.Null()
+		return
+	}
+	w.Int(n)
 }

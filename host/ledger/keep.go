@@ -42,15 +42,18 @@ const maxRates = 4096
 // rates remembers the prices of models, since a table is long. The zero value is ready; not for concurrent use.
 type rates struct {
 	of    *pricing.Table
-	known map[string]*pricing.Rate
+	known map[priced]*pricing.Rate
 }
+
+// priced is what has a price.
+type priced struct{ provider, model string }
 
 // find returns the price of a model in the table; nil: it has none.
 func (r *rates) find(table *pricing.Table, provider, model string) *pricing.Rate {
 	if r.of != table || len(r.known) >= maxRates {
-		r.of, r.known = table, map[string]*pricing.Rate{}
+		r.of, r.known = table, map[priced]*pricing.Rate{}
 	}
-	id := provider + "\x00" + model
+	id := priced{provider, model}
 	rate, known := r.known[id]
 	if !known {
 		rate = table.Find(provider, model)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/weirgate/weir/host/translate/jsonw"
 	"github.com/weirgate/weir/store"
 )
 
@@ -85,8 +86,7 @@ func (l *Log) List(ctx context.Context, f Filter, limit, offset int) (rows []Row
 // Get returns one request with its kept texts, and its gates while they are remembered; false: there is none.
 func (l *Log) Get(ctx context.Context, requestID string) (Row, bool, error) {
 	l.flush(ctx)
-	head := (&Row{RequestID: requestID}).encode(nil)
-	head = head[:bytes.Index(head, []byte(`,"at"`))]
+	head := append(jsonw.AppendString([]byte(`{"requestId":`), requestID), ',')
 	for stored, err := range l.o.Rows.NewestRows(ctx, Table, 0) {
 		if err != nil {
 			return Row{}, false, err

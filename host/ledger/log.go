@@ -51,8 +51,10 @@ type Log struct {
 	running atomic.Bool
 	traces  traces
 
-	rates rates     // only run uses it
-	said  time.Time // of the last line about dropped rows; only run uses it
+	// Only run uses these.
+	rates rates
+	batch []entry   // room for the next one
+	said  time.Time // of the last line about dropped rows
 }
 
 // New makes a Log that takes requests; they are written from Start on.
@@ -143,7 +145,8 @@ func (l *Log) run() {
 func (l *Log) gathered(first entry) []entry {
 	timer := time.NewTimer(gather)
 	defer timer.Stop()
-	batch := []entry{first}
+	batch := append(l.batch[:0], first)
+	defer func() { l.batch = batch }()
 	for len(batch) < maxBatch {
 		select {
 		case e := <-l.queue:
@@ -151,7 +154,8 @@ func (l *Log) gathered(first entry) []entry {
 		case <-timer.C:
 			return batch
 		case written := <-l.asked:
-			l.write(context.Background(), l.drained(batch))
+			batch = l.drained(batch)
+			l.write(context.Background(), batch)
 			close(written)
 			return nil
 		case <-l.stop:
@@ -196,10 +200,15 @@ func (l *Log) write(ctx context.Context, batch []entry) {
 	for len(batch) > 0 {
 		part := batch[:min(len(batch), maxBatch)]
 		batch = batch[len(part):]
+		lines := make([]byte, 0, len(part)*usualLine)
 		rows := make([]store.Row, 0, len(part))
 		for i := range part {
-			rows = append(rows, l.finished(&part[i]))
+			start := len(lines)
+			lines = l.line(lines, &part[i])
+			t := part[i].trail
+			rows = append(rows, store.Row{At: t.Began.Add(t.Took).UnixMilli(), Data: lines[start:len(lines):len(lines)]})
 		}
+		clear(part) // the trails may go
 		if _, err := l.o.Rows.AppendRows(ctx, Table, rows...); err != nil {
 			l.dropped.Add(int64(len(rows)))
 			l.say(err)
@@ -207,35 +216,40 @@ func (l *Log) write(ctx context.Context, batch []entry) {
 	}
 }
 
-// finished makes the row of an entry as it is stored.
-func (l *Log) finished(e *entry) store.Row {
-	r := e.row()
-	l.price(e, r)
+// usualLine is a little more than most rows have.
+const usualLine = 1024
+
+// line appends the row of an entry as it is stored.
+func (l *Log) line(dst []byte, e *entry) []byte {
+	v := l.price(e)
 	l.waiting.Add(-textBytes(e.trail))
 	if k := e.trail.Kept; k != nil {
-		r.Bodies = &Bodies{Request: l.o.Redact(string(k.Request)), Answer: l.o.Redact(string(k.Answer)), Cut: k.Cut}
+		v.bodies = &Bodies{Request: l.o.Redact(string(k.Request)), Answer: l.o.Redact(string(k.Answer)), Cut: k.Cut}
 		if f := e.trail.Failure; f != nil && len(k.Answer) == 0 {
-			r.Bodies.Answer = l.o.Redact(f.Message)
+			v.bodies.Answer = l.o.Redact(f.Message)
 		}
 	}
-	line := r.encode(make([]byte, 0, 1024))
-	for len(line) > store.MaxRow && r.Bodies != nil { // escapes can make a text six times as long
-		b := r.Bodies
+	start := len(dst)
+	dst = e.encode(dst, v)
+	for len(dst)-start > store.MaxRow && v.bodies != nil { // escapes can make a text six times as long
+		b := v.bodies
 		b.Request, b.Answer, b.Cut = half(b.Request), half(b.Answer), true
-		line = r.encode(line[:0])
+		dst = e.encode(dst[:start], v)
 	}
-	return store.Row{At: e.trail.Began.Add(e.trail.Took).UnixMilli(), Data: line}
+	return dst
 }
 
 // price says what the tokens of a request cost (OBJ-21). A request that brought nothing costs nothing that could be stated.
-func (l *Log) price(e *entry, r *Row) {
-	if r.Tokens.Input == nil && r.Tokens.Output == nil || r.Provider == nil || r.Model == nil {
-		return
+func (l *Log) price(e *entry) (v worth) {
+	provider, _, model := e.served()
+	if !e.trail.Usage.Stated() || provider == "" {
+		return v
 	}
-	rate := l.rates.find(l.o.Prices(), *r.Provider, *r.Model)
-	if nano, known := rate.Cost(e.trail.Usage); known {
-		r.CostUSD, r.Prices = usd(nano), rate.Origin
+	rate := l.rates.find(l.o.Prices(), provider, model)
+	if v.nano, v.known = rate.Cost(e.trail.Usage); v.known {
+		v.prices = rate.Origin
 	}
+	return v
 }
 
 // say logs that rows are lost, now and then. A degraded store has said so itself (DATA-5).

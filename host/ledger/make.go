@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weirgate/weir/host/dispatch"
 )
@@ -51,34 +50,6 @@ func first(values []string) string {
 	return values[0]
 }
 
-// row makes the row of an entry, but for its cost and texts.
-func (e *entry) row() *Row {
-	t := e.trail
-	r := &Row{
-		RequestID: e.id, At: stamp(t.Began), DurationMS: t.Took.Milliseconds(), Endpoint: e.endpoint, ClientDialect: e.dialect,
-		APIKeyID: orNull(e.key), Client: orNull(product(e.client)), RequestedModel: e.model, Stream: e.stream, Status: t.Status,
-		Outcome: e.outcome, WaitedMS: t.Waited.Milliseconds(), TTFTMS: milliseconds(t.FirstByte), Notes: t.Notes,
-		Attempts: make([]Attempt, 0, len(t.Attempts)), ClientRetry: count(e.retry),
-		Tokens: Tokens{
-			Input: stated(t.Usage.Input), CachedRead: stated(t.Usage.CachedRead), CacheWrite: stated(t.Usage.CacheWrite),
-			Output: stated(t.Usage.Output), Reasoning: stated(t.Usage.Reasoning), Estimated: t.Estimated,
-		},
-	}
-	if r.Notes == nil {
-		r.Notes = []string{}
-	}
-	if e.route.Kind != "" {
-		r.Route = &e.route
-	}
-	for i := range t.Attempts {
-		r.Attempts = append(r.Attempts, attemptOf(&t.Attempts[i]))
-	}
-	provider, connection, model := e.served()
-	r.Provider, r.ConnectionID, r.Model = orNull(provider), orNull(connection), orNull(model)
-	r.Reason = orNull(e.reason())
-	return r
-}
-
 // served is where the answer came from, else the last attempt went, else the first one would have gone.
 func (e *entry) served() (provider, connection, model string) {
 	if s := e.trail.Serving(); s.Provider != nil {
@@ -115,18 +86,6 @@ const (
 	cancelled = "cancelled"
 )
 
-func attemptOf(a *dispatch.Attempt) Attempt {
-	out := Attempt{
-		Provider: a.Provider, ConnectionID: a.Connection, Model: a.Model, At: stamp(a.At), FirstByteMS: milliseconds(a.FirstByte),
-		DurationMS: a.Took.Milliseconds(), Status: number(a.Status), OriginalStatus: number(a.Original), Billed: a.Billed(),
-	}
-	if !a.OK && !a.Left {
-		out.Reason, out.Scope = orNull(string(a.Verdict.Reason)), orNull(string(a.Verdict.Scope))
-		out.RestatedBy, out.DecidedBy = orNull(a.RestatedBy), orNull(a.Verdict.Evidence())
-	}
-	return out
-}
-
 // maxClient is how much of a User-Agent is kept.
 const maxClient = 64
 
@@ -142,50 +101,17 @@ func product(agent string) string {
 	return word[:min(len(word), maxClient)]
 }
 
-// count reads a client's own number; what is none is nothing.
-func count(text string) *int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
-	if err != nil || n < 0 {
-		return nil
+// count reads a client's own number; what is none is negative.
+func count(text string) int64 {
+	if text == "" {
+		return -1
 	}
-	return &n
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // usd is an amount in whole dollars, to six decimals (GOV-30).
-func usd(nano int64) *float64 {
-	v := math.Round(float64(nano)/1000) / 1e6
-	return &v
-}
-
-// stamp writes a time as the API does (OBJ-1).
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func number(n int) *int {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
-func stated(n int64) *int64 {
-	if n < 0 {
-		return nil
-	}
-	return &n
-}
-
-// milliseconds is a time that may not have been reached.
-func milliseconds(d time.Duration) *int64 {
-	if d <= 0 {
-		return nil
-	}
-	ms := d.Milliseconds()
-	return &ms
-}
+func usd(nano int64) float64 { return math.Round(float64(nano)/1000) / 1e6 }
