@@ -59,11 +59,11 @@ func (r *run) race(ctx context.Context, first, second, behind *catalog.RouteTarg
 	b.start(ctx)
 	select {
 	case <-a.done:
-		if a.next != stepNext {
+		if a.next != stepNext && !a.lost.Load() { // a loser ends too, and must not take the winner along
 			b.lose()
 		}
 	case <-b.done:
-		if b.next != stepNext {
+		if b.next != stepNext && !b.lost.Load() {
 			a.lose()
 		}
 	}
