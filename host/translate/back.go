@@ -17,6 +17,7 @@ type back struct {
 	mode   mode // of the open part
 	calls  int  // told to the client
 	output bool // structured output was told as text
+	no     bool // the model declined, and said so in a part of its own (TR-23)
 	event  neutral.Event
 }
 
@@ -62,8 +63,11 @@ func (b *back) take(e *neutral.Event, emit func(*neutral.Event)) {
 	case neutral.Close:
 		b.close(out, emit)
 	case neutral.Finished:
-		if out.Stop == neutral.StopToolCall && b.calls == 0 && b.output {
+		switch {
+		case out.Stop == neutral.StopToolCall && b.calls == 0 && b.output:
 			out.Stop = neutral.StopEnd
+		case out.Stop == neutral.StopEnd && b.no && (b.way.from == wire.AnthropicMessages || b.way.from == wire.GeminiGenerate):
+			out.Stop = neutral.StopFiltered // their clients have no part that says it
 		}
 		emit(out)
 	default:
@@ -73,6 +77,7 @@ func (b *back) take(e *neutral.Event, emit func(*neutral.Event)) {
 
 func (b *back) open(out *neutral.Event, emit func(*neutral.Event)) {
 	out.Index, b.mode = b.next, passed
+	b.no = b.no || out.Part.Kind == neutral.Refusal
 	if out.Part.Kind == neutral.Call {
 		free := out.Part.Call.Custom
 		b.bend(&out.Part)
