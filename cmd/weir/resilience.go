@@ -18,9 +18,9 @@ const (
 
 // cause is the answer that put a state there (COOL-6).
 type cause struct {
-	RequestID, Plugin, Rule, Source, Message string
-	At                                       *string
-	Status, OriginalStatus                   int
+	RequestID, ConnectionID, Plugin, Rule, Source, Message string
+	At                                                     *string
+	Status, OriginalStatus                                 int
 }
 
 // evidence says which answer it was, by which rule, and when.
@@ -35,6 +35,9 @@ func (c *cause) evidence() string {
 			status += fmt.Sprintf(" (sent as %d)", c.OriginalStatus)
 		}
 		parts = append(parts, status)
+	}
+	if c.ConnectionID != "" {
+		parts = append(parts, "of connection "+c.ConnectionID)
 	}
 	if c.Rule != "" {
 		parts = append(parts, "rule "+c.Plugin+"/"+c.Rule)
