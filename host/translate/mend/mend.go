@@ -39,7 +39,7 @@ func (m *Mender) Passes(run []byte) bool {
 	case wire.AnthropicMessages, wire.OpenAIResponses:
 		return !m.blind && m.passesNamed(run)
 	case wire.GeminiGenerate:
-		return !lineBegins(run, ':') && !lineBegins(run, 'e') && !bytes.Contains(run, finishReason) && !bytes.Contains(run, doneMark)
+		return bytes.IndexByte(run, '\r') < 0 && !lineBegins(run, ':') && !lineBegins(run, 'e') && !bytes.Contains(run, finishReason) && !bytes.Contains(run, doneMark)
 	case wire.OpenAIChat:
 		m.learn(run)
 		return !bytes.Contains(run, doneMark) && !lineBegins(run, 'e')
@@ -166,7 +166,8 @@ func (m *Mender) withUsage(kind string, data []byte) []byte {
 	return data
 }
 
-// gemini leaves out comments and names, with which its clients cannot live (INF-25), and states tokens in the last chunk.
+// gemini leaves out comments and names, with which its clients cannot live (INF-25), states tokens in the last chunk, and ends lines in
+// one way: a client of Google's takes the first ending that it sees for all, and what we add ends with a line feed.
 func (m *Mender) gemini(dst, raw []byte, name string, data []byte) []byte {
 	if len(data) == 0 || string(data) == "[DONE]" {
 		m.drop("comment")
@@ -179,10 +180,12 @@ func (m *Mender) gemini(dst, raw []byte, name string, data []byte) []byte {
 			w.Open().Key("promptTokenCount").Int(in).Key("candidatesTokenCount").Int(out).Key("totalTokenCount").Int(in + out).Close()
 		})
 	}
-	if name == "" && len(whole) == len(data) && !lineBegins(raw, ':') {
+	if name == "" && len(whole) == len(data) && !lineBegins(raw, ':') && bytes.IndexByte(raw, '\r') < 0 {
 		return append(dst, raw...)
 	}
-	m.mended++
+	if len(whole) != len(data) {
+		m.mended++
+	}
 	return emit(dst, "", whole)
 }
 

@@ -65,6 +65,8 @@ func TestMend(t *testing.T) {
 		{"INF-25 comments for gemini", wire.GeminiGenerate, mend.Options{},
 			[]string{": keep-alive\n\n", ": x\r\ndata: {\"candidates\":[]}\r\n\r\n", "data: {\"candidates\":[]}\n\n", "data: [DONE]\n\n"},
 			[]string{"data: {\"candidates\":[]}\n\n", "data: {\"candidates\":[]}\n\n"}},
+		{"INF-25 one ending of lines for gemini", wire.GeminiGenerate, mend.Options{},
+			[]string{"data: {\"candidates\":[]}\r\n\r\n", "data: {\"candidates\":[1]}\r\n\r\n"}, []string{"data: {\"candidates\":[]}\n\n", "data: {\"candidates\":[1]}\n\n"}},
 		{"INF-22 usage of gemini", wire.GeminiGenerate, mend.Options{Prompt: 9},
 			[]string{"data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"},
 			[]string{"data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":6,\"totalTokenCount\":15}}\n\n"}},
