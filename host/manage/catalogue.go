@@ -22,6 +22,7 @@ type Provider struct {
 	Models            []providerModel         `json:"models"`
 	PassthroughModels bool                    `json:"passthroughModels"`
 	PerModelQuota     bool                    `json:"perModelQuota"`
+	AssistantPrefill  *bool                   `json:"assistantPrefill"` // null: not said (STM-43)
 	Docs              *string                 `json:"docs"`
 	Plugin            *string                 `json:"plugin"`
 	Executor          *string                 `json:"executor"`
@@ -55,7 +56,7 @@ func (s *Server) showProvider(c *call, p *catalog.Provider) Provider {
 	v := Provider{
 		ID: p.ID, Name: p.Name, Category: string(p.Category), Auth: string(p.Auth), BaseURL: orNull(p.BaseURL),
 		KeyEnv: listOf(p.KeyEnv), Dialects: p.Dialects, Models: []providerModel{}, PassthroughModels: p.Passthrough,
-		PerModelQuota: p.PerModel, Docs: orNull(p.Docs), Plugin: orNull(p.Plugin), Executor: orNull(p.Executor),
+		PerModelQuota: p.PerModel, AssistantPrefill: p.Prefill, Docs: orNull(p.Docs), Plugin: orNull(p.Plugin), Executor: orNull(p.Executor),
 		AllowPrivate: p.AllowPrivate, HeaderNames: sortedKeys(p.Headers), Connections: usableCounts{n.Total, n.Usable},
 		meta: shownMeta(p.Meta),
 	}
