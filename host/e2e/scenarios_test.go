@@ -35,3 +35,6 @@ func TestRestartKeepsTheRest(t *testing.T) { scenarios(t, "restart") }
 
 // BRK-29, API-73, BRK-23, OV-26: a passed test ends a degraded breaker, a change of its hints resets it, at once.
 func TestDegradedBreaker(t *testing.T) { scenarios(t, "degraded") }
+
+// SCN-9: a 400 may be the account's limit, the caller's mistake, a prompt that is too long, or a refusal.
+func TestFourKindsOfBadRequest(t *testing.T) { scenarios(t, "scn-9") }
