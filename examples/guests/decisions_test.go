@@ -116,6 +116,31 @@ var bay = []decision{
 	},
 }
 
+// quay are decisions about the guest that is written with the PDK of Extism for Go.
+var quay = []decision{
+	{
+		name: "a spent window as 500", status: 500,
+		body:   `{"error":{"message":"no"},"windows":[{"name":"5h","left":0,"resets_in_s":60},{"name":"7d","left":0,"resets_in_s":7200},{"name":"30d","left":4,"resets_in_s":90000}]}`,
+		want:   wants(429, "rate_limit_exceeded", "no", "7200", "restate;from=500"),
+		reason: "quota_exhausted", plugin: "quay-status", rule: "classify", restatedTo: 429,
+	},
+	{
+		name: "busy", status: 503, body: `{"error":{"message":"wait"},"busy":true}`,
+		want:   wants(503, "server_is_overloaded", "wait", "", ""),
+		reason: "overloaded", plugin: "quay-status", rule: "classify",
+	},
+	{
+		name: "anything else", status: 503, body: `{"error":{"message":"no idea"}}`,
+		want:   wants(503, "server_is_overloaded", "no idea", "", ""),
+		reason: "overloaded",
+	},
+	{
+		name: "its rule", status: 403, body: `{"error":{"message":"This account is frozen"}}`,
+		want:   wants(403, "", "This account is frozen", "", ""),
+		reason: "quota_exhausted", plugin: "quay-status", rule: "frozen",
+	},
+}
+
 // decides loads a module from a plugin folder and lets it decide errors of requests, each about an account of its own
 // (ABI-4, ABI-7, ABI-13).
 func (g guest) decides(t *testing.T, wasm []byte) {

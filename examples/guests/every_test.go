@@ -78,7 +78,7 @@ func moduleOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "main.go")); err == nil {
 		out := filepath.Join(t.TempDir(), "guest.wasm")
-		build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, "./"+dir)
+		build := exec.CommandContext(t.Context(), "go", "build", "-C", dir, "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
 		build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 		began := time.Now()
 		if said, err := build.CombinedOutput(); err != nil {

@@ -91,6 +91,16 @@ func TestGuests(t *testing.T) {
 	}
 }
 
+// quayGuest is some megabytes, and so it is not committed.
+var quayGuest = guest{dir: "extism-go", plugin: "quay-status", provider: "quay", expects: `"retry_after_ms": 7200000`, loader: "extism", decisions: quay}
+
+// ABI-10: what a stranger builds with a PDK of the Extism project, in a module of its own that knows nothing of Weir, is loaded
+// and decides.
+func TestExtismPDK(t *testing.T) {
+	t.Parallel()
+	quayGuest.prove(t, moduleOf(t, quayGuest.dir))
+}
+
 func (g guest) prove(t *testing.T, wasm []byte) {
 	if g.loader == "raw" { // the kit knows no other
 		t.Run("conforms", func(t *testing.T) { g.conforms(t, wasm) })

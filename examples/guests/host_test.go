@@ -53,6 +53,11 @@ func serve(t *testing.T, wasm []byte, prefix string, providers int) *gateway {
 	for i := range providers {
 		config += fmt.Sprintf("  - {id: account-%d, provider: %s-%d, api_key: sk-upstream-0123456789}\n", i, prefix, i)
 	}
+	for _, g := range append(guests(), quayGuest) { // the race detector slows the host down, and with it the guests
+		if g.provider == prefix {
+			config += fmt.Sprintf("plugins: {settings: {%s: {limits: {wall_ms: {restate: 1000, classify: 1000}}}}}\n", g.plugin)
+		}
+	}
 	dir := t.TempDir()
 	plugins, file := filepath.Join(dir, "plugins"), filepath.Join(dir, "weir.yaml")
 	for _, err := range []error{
