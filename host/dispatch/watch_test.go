@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -226,6 +227,51 @@ func TestThroughput(t *testing.T) {
 			if int(trail.Took.Seconds()) != c.ends || !trail.Partial || f.Status != 502 || f.Code != "STREAM_THROUGHPUT_TOO_LOW" || f.Type != "stream_error" {
 				t.Errorf("%s: %+v after %s", name, f, trail.Took)
 			}
+		})
+	}
+}
+
+// FLT-6, FLT-7, CMB-15, CMB-26: a target that never answers costs its start timeout, one whose first word is late costs
+// firstContentTimeoutMs, whether its head came or not; without a limit the late answer is delivered whole.
+func TestLateFirstWord(t *testing.T) {
+	good := []frame{content("good"), stopChunk, doneMark}
+	slow := []frame{after(20*time.Second, content("late")), stopChunk, doneMark}
+	for name, c := range map[string]struct {
+		config catalog.ComboConfig
+		head   time.Duration // before the head of the first target
+		want   string
+		took   time.Duration
+	}{
+		"hangs":                {catalog.ComboConfig{TargetTimeout: ptr(30 * time.Second)}, 120 * time.Second, "good", 30 * time.Second},
+		"late head":            {catalog.ComboConfig{FirstContentTimeout: ptr(5 * time.Second)}, 20 * time.Second, "good", 5 * time.Second},
+		"late word":            {catalog.ComboConfig{FirstContentTimeout: ptr(5 * time.Second)}, 0, "good", 5 * time.Second},
+		"head, then late word": {catalog.ComboConfig{FirstContentTimeout: ptr(5 * time.Second)}, 3 * time.Second, "good", 5 * time.Second},
+		"no limit":             {catalog.ComboConfig{}, 0, "late", 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLab(t, func(t *testing.T, l *lab) {
+				s := l.snap.Settings
+				s.FetchTimeout, s.StreamIdleTimeout, s.ReadinessTimeout = time.Hour, time.Hour, time.Hour
+				asked := l.film(map[string][][]frame{"a": {slow}, "b": {good}})
+				show := l.guest.respond
+				l.guest.respond = func(ctx context.Context, f wire.RequestFacts) (*wire.Answer, error) {
+					answer, err := show(ctx, f)
+					if f.Connection.ID == "a" {
+						select {
+						case <-time.After(c.head):
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						}
+					}
+					return answer, err
+				}
+				rt := combo("priority", l.provider("acme", "a"), l.provider("other", "b"))
+				rt.Config = c.config
+				v, trail := l.watch(t.Context(), wire.OpenAIChat, rt, "")
+				if v.texts() != c.want || trail.Took != c.took || trail.Partial || strings.Count(strings.Join(*asked, " "), "a@") != 1 {
+					t.Errorf("%q after %s, asked %v: %+v", v.texts(), trail.Took, *asked, trail.Attempts)
+				}
+			})
 		})
 	}
 }
