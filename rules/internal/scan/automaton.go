@@ -179,9 +179,13 @@ func (a *Automaton) First(text string) []int32 {
 	if a.size == 0 {
 		return ends
 	}
-	at := int32(0)
+	at, rows, width := int32(0), a.rows, int32(a.width)
 	for i := range len(text) {
-		at = a.step(at, text[i])
+		if at < a.dense { // nearly always
+			at = rows[at*width+int32(a.class[text[i]])]
+		} else {
+			at = a.step(at, text[i])
+		}
 		for hit := a.out[at]; hit != 0; hit = a.states[hit].next {
 			if p := a.states[hit].found; ends[p] == Absent {
 				ends[p] = int32(i + 1)

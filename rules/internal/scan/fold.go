@@ -3,6 +3,7 @@
 package scan
 
 import (
+	"encoding/binary"
 	"unicode"
 	"unicode/utf8"
 )
@@ -20,6 +21,14 @@ func Fold(s string) string {
 	b := make([]byte, at, len(s)+utf8.UTFMax)
 	copy(b, s)
 	for at < len(s) {
+		if n := len(b); n+8 <= cap(b) && at+8 <= len(s) {
+			if v, ok := lower8(s[at : at+8]); ok {
+				b = b[:n+8]
+				binary.LittleEndian.PutUint64(b[n:], v)
+				at += 8
+				continue
+			}
+		}
 		if c := s[at]; c < utf8.RuneSelf {
 			b = append(b, lower(c))
 			at++
@@ -30,6 +39,18 @@ func Fold(s string) string {
 		at += size
 	}
 	return string(b)
+}
+
+// lower8 returns eight bytes in lower case, as one number with the first byte lowest; false when one of them is not ASCII.
+func lower8(x string) (uint64, bool) {
+	const each = 0x0101010101010101
+	v := uint64(x[0]) | uint64(x[1])<<8 | uint64(x[2])<<16 | uint64(x[3])<<24 |
+		uint64(x[4])<<32 | uint64(x[5])<<40 | uint64(x[6])<<48 | uint64(x[7])<<56
+	if v&(0x80*each) != 0 {
+		return 0, false
+	}
+	capital := (v + (0x80-'A')*each) &^ (v + (0x7F-'Z')*each) & (0x80 * each) // from A on, and not above Z
+	return v | capital>>2, true
 }
 
 // lower returns an ASCII letter in lower case, and any other byte as it is.
