@@ -190,10 +190,14 @@ func (a *attempt) logFailure(rec Attempt) {
 		"model", rec.Model, "status", rec.Status, "original_status", rec.Original, "restated_by", rec.RestatedBy,
 		"reason", string(rec.Verdict.Reason), "scope", string(rec.Verdict.Scope), "decided_by", rec.Verdict.Evidence(),
 		"took_ms", rec.Took.Milliseconds(), "fault", fault)
-	if rec.RestatedBy != "" {
-		a.r.t.trace.add(gateJudge, "restate", fmt.Sprint(rec.Status), a.target, fmt.Sprintf("%s, from %d", rec.RestatedBy, rec.Original))
+	gate := gateJudge
+	if rec.Told { // an error behind the first word is found by the gate that sends it
+		gate = gateAnswer
 	}
-	a.r.t.trace.add(gateJudge, "classify", string(rec.Verdict.Reason), a.target, rec.Verdict.Evidence())
+	if rec.RestatedBy != "" {
+		a.r.t.trace.add(gate, "restate", fmt.Sprint(rec.Status), a.target, fmt.Sprintf("%s, from %d", rec.RestatedBy, rec.Original))
+	}
+	a.r.t.trace.add(gate, "classify", string(rec.Verdict.Reason), a.target, rec.Verdict.Evidence())
 }
 
 // settleSuccess notes a validated answer.
