@@ -106,3 +106,31 @@ connections: [{id: a, provider: acme, api_key: key-a}, {id: b, provider: acme, a
 		t.Errorf("asked %v", n)
 	}
 }
+
+// CLS-6, RUL-41: with every pack loaded, an operator's default takes what no rule knows before the generic table does, and the texts of
+// the detectors keep their meaning.
+func TestOperatorDefaultsAmongThePacks(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	for key, message := range map[string]string{"plain": "try later", "weekly": "You have reached your weekly usage limit", "many": "Too many concurrent requests", "rate": "Rate limit"} {
+		u.answers("key-"+key, fails(429, fmt.Sprintf(`{"error":{"message":%q}}`, message)))
+	}
+	g := serve(t, setup{config: fmt.Sprintf(`
+settings: {providerErrorDefaults: {acme: {cooldownMs: 90000, reason: quota_exhausted}}}
+resilience: {waitForCooldown: {enabled: false}}
+providers: [{id: acme, executor: openai-compatible, category: apikey, base_url: %s/v1, allow_private: true}]
+connections:
+  - {id: plain, provider: acme, api_key: key-plain, models: [plain]}
+  - {id: weekly, provider: acme, api_key: key-weekly, models: [weekly]}
+  - {id: many, provider: acme, api_key: key-many, models: [many]}
+  - {id: rate, provider: acme, api_key: key-rate, models: [rate]}
+`, u.url)})
+	for id, want := range map[string]string{"plain": "settings quota_exhausted", "rate": "settings quota_exhausted", "weekly": "generic quota_exhausted", "many": "generic concurrency_limited"} {
+		g.chat("acme/"+id, false)
+		seen := g.admin("GET", "/api/providers/"+id, "")
+		got := fmt.Sprint(seen.field("connection", "health", "cause", "plugin"), " ", seen.field("connection", "health", "lastErrorType"))
+		if got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
