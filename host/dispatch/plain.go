@@ -64,6 +64,9 @@ func (a *attempt) plain(ctx, actx context.Context) step {
 
 // deliver commits to an answer that begins with text, sends it, and moves the rest on through room.
 func (a *attempt) deliver(ctx, actx context.Context, text []byte, whole bool, room []byte) step {
+	if !a.r.quiet() { // the client was promised a stream, which this document cannot be made into
+		return a.unreadable(ctx, text)
+	}
 	h := a.answerHeader()
 	if whole {
 		h["Content-Length"] = []string{strconv.Itoa(len(text))}

@@ -15,7 +15,6 @@ type stitch struct {
 	head    []byte // of the new answer, until it is clear how it goes on
 	joined  bool
 	refused bool // the new answer does not go on with the old one (STM-44)
-	began   bool
 }
 
 // add takes a piece of the new answer and returns what is to be told.

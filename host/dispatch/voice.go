@@ -96,15 +96,22 @@ func (v *voice) Flush() error {
 
 // quiet says whether the client was told nothing yet, and keeps it so until an answer is committed.
 func (v *voice) quiet() bool {
-	if v == nil {
-		return true
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.head {
 		v.first = 0
 	}
 	return !v.early
+}
+
+// quiet says whether a client that streams was told nothing yet.
+func (r *run) quiet() bool {
+	out := r.out
+	if l, races := out.(*leg); races {
+		out = l.judge.out
+	}
+	v, ok := out.(*voice)
+	return !ok || v.quiet()
 }
 
 // beat sends a sign of life when the client has heard nothing for long enough.

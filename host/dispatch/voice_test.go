@@ -148,3 +148,22 @@ func TestKeepalivesWhileWaiting(t *testing.T) {
 		}
 	})
 }
+
+// STM-13: a document that cannot be told as a stream is a failure in the stream that was promised, and an answer where none was.
+func TestDocumentBehindAKeepalive(t *testing.T) {
+	for _, early := range []time.Duration{0, time.Second} {
+		inLab(t, func(t *testing.T, l *lab) {
+			l.snap.Settings.Streams.EarlyKeepalive = early
+			l.guest.respond = func(ctx context.Context, _ wire.RequestFacts) (*wire.Answer, error) {
+				time.Sleep(3 * time.Second)
+				return &wire.Answer{Status: 200, Body: wire.Raw(`{"choices":[{"message":{"content":"hello"}}]}`)}, ctx.Err()
+			}
+			odd := `{"model":"x","stream":true,"messages":"no list"}` // what the upstream takes, and we cannot read
+			v, trail := l.watch(t.Context(), wire.OpenAIChat, direct(l.provider("acme", "a")), odd)
+			text := v.body.String()
+			if early == 0 && (!strings.HasPrefix(text, `{"choices"`) || trail.Partial) || early > 0 && (!strings.HasPrefix(text, ": keep-alive") || !strings.Contains(text, `data: {"error"`)) {
+				t.Errorf("%v: %q %+v", early, text, trail)
+			}
+		})
+	}
+}
