@@ -135,6 +135,11 @@ func (b *builder) connection(it *item[ConnectionInput]) *Connection {
 	set(&c.Active, o.IsActive)
 	set(&c.BaseURL, o.BaseURL)
 	set(&c.RateProtection, o.RateLimitProtection)
+	if b.in.Stored != nil && it.Meta.ManagedBy != ByAPI {
+		if on, said := b.in.Stored.Protection[o.ID]; said {
+			c.RateProtection = on
+		}
+	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	b.connectionFields(it)
 	overrides(it, c)

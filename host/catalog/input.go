@@ -19,7 +19,8 @@ type Input struct {
 	Aliases     []Entry[AliasInput]
 	Keys        []Entry[KeyInput]
 	Settings    settings.Stored
-	Unreadable  error // documents of the store that could not be read; Build warns of them
+	Protection  map[string]bool // rateLimitProtection of connections that this source does not hold, by id (OBJ-5)
+	Unreadable  error           // documents of the store that could not be read; Build warns of them
 }
 
 // Entry is one object with its owner and place. The zero Meta is filled by Build.

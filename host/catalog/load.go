@@ -42,6 +42,14 @@ func (in *Input) Add(doc store.Document, s Sealer) {
 		in.Keys = append(in.Keys, e)
 	case DocSettings:
 		in.Settings, err = DecodeSettings(doc)
+	case DocProtection:
+		var on bool
+		if on, err = DecodeProtection(doc); err == nil {
+			if in.Protection == nil {
+				in.Protection = map[string]bool{}
+			}
+			in.Protection[doc.ID] = on
+		}
 	}
 	if err != nil {
 		in.Unreadable = errors.Join(in.Unreadable, err)

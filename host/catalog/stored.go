@@ -18,6 +18,7 @@ const (
 	DocProvider   = "provider"
 	DocAlias      = "alias"
 	DocSettings   = "settings"
+	DocProtection = "protection" // rateLimitProtection of a connection that the store does not hold (OBJ-5)
 )
 
 // SettingsID is the id of the one document of kind settings.
@@ -25,7 +26,7 @@ const SettingsID = "settings"
 
 // DocKinds lists the kinds whose documents LoadStored reads.
 func DocKinds() []string {
-	return []string{DocProvider, DocConnection, DocCombo, DocAlias, DocKey, DocSettings}
+	return []string{DocProvider, DocConnection, DocCombo, DocAlias, DocKey, DocSettings, DocProtection}
 }
 
 // Sealer encrypts what must not lie in the store in clear text. Kind, id and field bind a value to its place, so that it
@@ -132,6 +133,23 @@ func DecodeConnection(doc store.Document, s Sealer) (Entry[ConnectionInput], err
 		return e, fmt.Errorf("unseal the provider data of connection %s: %w", doc.ID, err)
 	}
 	return e, nil
+}
+
+// storedProtection is the document of a flag that is state, by the id of its connection (OBJ-5, API-70).
+type storedProtection struct {
+	Enabled bool `json:"enabled"`
+}
+
+// EncodeProtection makes the document that says whether a connection's limits are kept, whoever manages the connection.
+func EncodeProtection(on bool) ([]byte, error) { return json.Marshal(storedProtection{on}) }
+
+// DecodeProtection reads that document.
+func DecodeProtection(doc store.Document) (bool, error) {
+	var d storedProtection
+	if err := json.Unmarshal(doc.Data, &d); err != nil {
+		return false, fmt.Errorf("read the rate limit protection of connection %s: %w", doc.ID, err)
+	}
+	return d.Enabled, nil
 }
 
 // storedKey is the document of a client key: never its text.

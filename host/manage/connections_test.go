@@ -1,6 +1,7 @@
 package manage_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -137,6 +138,17 @@ func TestDeletedConnectionIsForgotten(t *testing.T) {
 	r.call("GET", "/api/providers/main", "").is(200).has("connection.health.status", "cooling_down")
 	r.call("DELETE", "/api/providers/main", "").is(200)
 	r.call("POST", "/api/providers", main).is(201).has("connection.health.status", "healthy", "connection.health.lastError", nil)
+}
+
+// OBJ-5, API-70: the protection of limits is state, so it is set also on a connection of the file, and stays over a new snapshot.
+func TestProtectionOfAConnectionOfTheFile(t *testing.T) {
+	r := newRig(t, file(catalog.Input{Connections: entry(catalog.ConnectionInput{ID: "filed", Provider: "openai", APIKey: "sk-file-0123456789abcd"})}))
+	for _, on := range []bool{true, true, false} {
+		r.call("POST", "/api/rate-limits", fmt.Sprintf(`{"connectionId":"filed","enabled":%v}`, on)).is(200).has("success", true, "enabled", on)
+		r.rebuild()
+		r.call("GET", "/api/providers/filed", "").is(200).has("connection.rateLimitProtection", on, "connection.managedBy", "file")
+		r.call("GET", "/api/rate-limits", "").is(200).has("connections.0.enabled", on)
+	}
 }
 
 // OBJ-5, CFG-1: what the API does not own it does not change, and it says where to.

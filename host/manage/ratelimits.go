@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/store"
 )
 
 type protectBody struct {
@@ -35,11 +36,14 @@ func protect(s *Server, c *call) (any, error) {
 		return nil, invalid(missing...)
 	}
 	c.id = b.ConnectionID
+	done := protectDone{true, c.id, *b.Enabled}
+	if one := c.catalog.Connection(c.id); one != nil && one.Meta.ManagedBy != catalog.ByAPI {
+		return done, s.protectForeign(c, one, *b.Enabled)
+	}
 	entry, err := s.storedConnection(c)
 	if err != nil {
 		return nil, err
 	}
-	done := protectDone{true, c.id, *b.Enabled}
 	if now := entry.Object.RateLimitProtection; now != nil && *now == *b.Enabled {
 		return done, nil
 	}
@@ -52,6 +56,19 @@ func protect(s *Server, c *call) (any, error) {
 		return nil, err
 	}
 	return done, nil
+}
+
+// protectForeign sets the flag of a connection that the file or the environment manages. It is state, so it is kept beside it (OBJ-5).
+func (s *Server) protectForeign(c *call, one *catalog.Connection, on bool) error {
+	if one.RateProtection == on {
+		return nil
+	}
+	data, err := catalog.EncodeProtection(on)
+	if err != nil {
+		return err
+	}
+	_, err = s.ports.Change(c.ctx(), store.Write{Kind: catalog.DocProtection, ID: one.ID, Data: data, At: c.now.UnixMilli()})
+	return err
 }
 
 type rateLimitList struct {
