@@ -259,6 +259,10 @@ func smallest(ds ...time.Duration) time.Duration {
 
 // send edits the body and sends it, or asks the guest for its own answer.
 func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
+	text, err := a.translated() // what hooks and guests hear of the request is what goes to the upstream (ABI-2)
+	if err != nil {
+		return nil, err
+	}
 	if a.prep.Respond {
 		resp, err := a.respond(actx)
 		if second := a.exec.Fallback(); second != nil && errors.Is(err, ErrPluginUnavailable) && a.readyWith(actx, second) == nil {
@@ -281,17 +285,10 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 		}
 		editor, m.Extra, a.changed = editor.Then(more.editor), more.header, more.editor != nil
 	}
-	editor, err := a.inForeground(editor)
-	if err != nil {
+	if editor, err = a.inForeground(editor); err != nil {
 		return nil, err
 	}
-	if a.way != nil && a.own == nil {
-		a.changed = true
-	}
-	text, err := a.translated()
-	if err != nil {
-		return nil, err
-	}
+	a.changed = a.changed || a.way != nil
 	if editor, err = a.fewerTools(text, editor); err != nil {
 		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
 	}

@@ -53,10 +53,16 @@ func (a *attempt) respond(ctx context.Context) (*http.Response, error) {
 // requestFacts is what a guest hears of this request.
 func (a *attempt) requestFacts() wire.RequestFacts {
 	t, c := a.target, a.r.c
+	scan, size := c.Scan, c.Body.Len()
+	if a.own != nil {
+		if own, err := a.own.Scan(); err == nil { // what the translation wrote always scans
+			scan, size = own, a.own.Len()
+		}
+	}
 	return wire.RequestFacts{
 		Provider: t.Provider.ID, Connection: planConnection(t), Model: t.Requested, UpstreamModel: t.Model,
-		Endpoint: c.Endpoint, Stream: c.Stream, MessageCount: c.Scan.Messages(), BodyBytes: c.Body.Len(),
-		Fields: a.fields(c.Scan), NowMS: a.r.d.Now().UnixMilli(),
+		Endpoint: endpointOf(t.Provider, c), Stream: c.Stream, MessageCount: scan.Messages(), BodyBytes: size,
+		Fields: a.fields(scan), NowMS: a.r.d.Now().UnixMilli(),
 	}
 }
 

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -211,5 +212,26 @@ func TestNotes(t *testing.T) {
 	notes := strings.Join(trail.Notes, "; ")
 	if !strings.Contains(notes, "seed dropped") || !strings.Contains(notes, "temperature capped at 1") {
 		t.Error(notes)
+	}
+}
+
+// ABI-2, ABI-3: what a guest hears of a request is what its provider is asked, in the provider's own dialect.
+func TestGuestsHearTheTranslation(t *testing.T) {
+	b := newBench(t)
+	b.prov.Dialects = map[string]wire.Dialect{"/v1/chat/completions": wire.OpenAIChat}
+	b.plan = wire.Plan{Upstream: "none", Dialect: wire.OpenAIChat}
+	b.guest.fields = []string{"messages.-1.content"}
+	var heard wire.RequestFacts
+	b.guest.respond = func(_ context.Context, f wire.RequestFacts) (*wire.Answer, error) {
+		heard = f
+		return &wire.Answer{Status: 200, Body: []byte(`{"choices":[{"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}`)}, nil
+	}
+	b.with("a", answers)
+	c, _ := b.ask(wire.GeminiGenerate, "/v1beta/models:generateContent", `{"contents":[{"parts":[{"text":"hi there"}]}]}`, false)
+	if c.status != 200 || !strings.Contains(c.body.String(), `"text":"ok"`) {
+		t.Errorf("%d %s", c.status, c.body.String())
+	}
+	if string(heard.Fields["messages.-1.content"]) != `"hi there"` || heard.Endpoint != "/v1/chat/completions" || heard.MessageCount != 1 {
+		t.Errorf("heard %+v", heard)
 	}
 }
