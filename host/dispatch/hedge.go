@@ -238,7 +238,9 @@ func (r *run) learn(l *leg) {
 		r.last = l.r.last
 	}
 	r.exhausted.Merge(l.r.exhausted)
-	r.fit.learned = max(r.fit.learned, l.r.fit.learned)
+	if r.fit.learned = max(r.fit.learned, l.r.fit.learned); !r.fit.word.set {
+		r.fit.word = l.r.fit.word
+	}
 	r.needWindow = max(r.needWindow, l.r.needWindow)
 	r.hints = append(r.hints, l.r.hints[min(len(r.hints), len(l.r.hints)):]...)
 	r.limited = append(r.limited, l.r.limited...)

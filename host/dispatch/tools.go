@@ -19,8 +19,9 @@ const toolGate = "tool_limit"
 type toolFit struct {
 	counted bool
 	count   int
-	learned int  // refusals that named a limit (OTH-21)
-	cutting bool // a combo's targets are sent fewer tools than the request has, since nothing else is left (OTH-22)
+	learned int      // refusals that named a limit (OTH-21)
+	word    lastWord // the first of them, which is the answer when nobody says anything else
+	cutting bool     // a combo's targets are sent fewer tools than the request has, since nothing else is left (OTH-22)
 }
 
 // tools are those of the client's request, counted at the first question.
@@ -87,8 +88,8 @@ func (r *run) learnTools(a *attempt, reply *rules.Reply, v wire.Verdict, facts r
 		return false
 	}
 	r.fit.learned++
-	if !r.last.set {
-		r.last = lastWord{set: true, verdict: v, reply: facts, target: a.target}
+	if !r.fit.word.set {
+		r.fit.word = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
 	return true
 }
@@ -96,9 +97,18 @@ func (r *run) learnTools(a *attempt, reply *rules.Reply, v wire.Verdict, facts r
 // maxLearned bounds how often one request is sent anew because its tools were too many.
 const maxLearned = 3
 
-// withFewerTools is the last resort of a request that a limit of tools stands in the way of: its targets are asked with as many as
-// they take. A request that must not be cut is refused when nothing but its tools was in the way.
+// withFewerTools is the last resort of a request that a limit of tools stands in the way of.
 func (r *run) withFewerTools(ctx context.Context) step {
+	next := r.askWithFewerTools(ctx)
+	if next == stepNext && !r.last.set {
+		r.last = r.fit.word
+	}
+	return next
+}
+
+// askWithFewerTools asks the targets that take fewer tools with as many as they take. A request that must not be cut is refused when
+// nothing but its tools was in the way.
+func (r *run) askWithFewerTools(ctx context.Context) step {
 	for tried := -1; tried < r.fit.learned && r.fit.learned <= maxLearned; {
 		tried = r.fit.learned
 		for i := range r.order.Len() {

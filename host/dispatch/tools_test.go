@@ -241,3 +241,24 @@ func TestToolsOfAnotherDialect(t *testing.T) {
 		t.Error(last)
 	}
 }
+
+// CMB-18, OTH-22: the refusal of too many tools is the answer only when nobody says anything else; what comes of fewer tools is.
+func TestTheWordOnToolsIsTheLastOne(t *testing.T) {
+	b, _ := tooled(t)
+	first := true
+	b.by["a"] = func(w http.ResponseWriter, r *http.Request) {
+		if first {
+			first = false
+			fails(400, `{"error":{"message":"too many tools: 5 > 3"}}`)(w, r)
+			return
+		}
+		fails(422, `{"error":{"message":"the weather is bad"}}`)(w, r)
+	}
+	rt := b.direct()
+	rt.Config.MaxRetries = some(0)
+	_, trail := b.withTools(rt, 5, false)
+	if trail.Failure == nil || trail.Failure.Status != 422 || trail.FewerTools == "" {
+		t.Errorf("%+v", trail.Failure)
+	}
+	b.wantTools([]string{"a", "a"}, 5, 3)
+}
