@@ -73,6 +73,9 @@ func (h *Host) logCall(c *dispatch.Call, t *dispatch.Trail, outcome observe.Outc
 	if c.Key != nil {
 		attrs = append(attrs, slog.String("key", c.Key.ID))
 	}
+	if tag := c.ConversationTag(); tag != "" {
+		attrs = append(attrs, slog.String("conversation", tag))
+	}
 	if target := t.Serving(); target.Provider != nil {
 		attrs = append(attrs, slog.String("provider", target.Provider.ID), slog.String("connection", target.Connection.ID))
 	}
