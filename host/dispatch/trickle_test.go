@@ -35,7 +35,7 @@ func TestTrickle(t *testing.T) {
 			for i := range len(text) {
 				_, _ = fmt.Fprint(w, text[i:i+1])
 				w.(http.Flusher).Flush()
-				time.Sleep(2 * time.Millisecond)
+				time.Sleep(time.Millisecond)
 			}
 			trickled <- time.Now()
 			<-r.Context().Done()
