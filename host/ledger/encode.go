@@ -80,6 +80,9 @@ func tokens(w *jsonw.Writer, t *dispatch.Trail) {
 	w.Key("estimated").Bool(t.Estimated).Close()
 }
 
+// byHost stands for a verdict by the status alone, since nobody had an opinion (CLS-13).
+const byHost = "host/status"
+
 func attempt(w *jsonw.Writer, a *dispatch.Attempt) {
 	w.Open().Key("provider").String(a.Provider).Key("connectionId").String(a.Connection).Key("model").String(a.Model)
 	stamp(w, "at", a.At)
@@ -90,6 +93,9 @@ func attempt(w *jsonw.Writer, a *dispatch.Attempt) {
 	var reason, scope, restated, decided string
 	if !a.OK && !a.Left {
 		reason, scope, restated, decided = string(a.Verdict.Reason), string(a.Verdict.Scope), a.RestatedBy, a.Verdict.Evidence()
+		if decided == "" && reason != "" {
+			decided = byHost
+		}
 	}
 	orNull(w, "reason", reason)
 	orNull(w, "scope", scope)

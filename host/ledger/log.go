@@ -217,7 +217,7 @@ func (l *Log) write(ctx context.Context, batch []entry) {
 }
 
 // usualLine is a little more than most rows have.
-const usualLine = 1024
+const usualLine = 768
 
 // line appends the row of an entry as it is stored.
 func (l *Log) line(dst []byte, e *entry) []byte {
