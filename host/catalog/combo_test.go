@@ -202,7 +202,7 @@ func TestMark(t *testing.T) {
 	}
 	base := ComboInput{Targets: to("openai/gpt-5", "groq/shared")}
 	seen := map[uint64]string{mark(base): "base"}
-	if mark(base) != mark(base) {
+	if first, second := mark(base), mark(base); first != second {
 		t.Error("the same combo has two marks")
 	}
 	for what, c := range map[string]ComboInput{

@@ -267,9 +267,9 @@ func clearCooldowns(s *Server, c *call) (any, error) {
 // chosen finds the connections that a body names; each of them once.
 func (c *call) chosen(n *document.Node) (all []*catalog.Connection, err error) {
 	var b clearBody
-	for _, f := range n.Decode(&b) {
-		if field := f.Path; n.Member(field) != nil && !slices.Contains([]string{"connectionIds", "all", "provider"}, field) {
-			return nil, faulty([]document.Fault{f}) // an unknown field (API-2)
+	if faults := n.Decode(&b); len(faults) > 0 {
+		if field := faults[0].Path; n.Member(field) != nil && !slices.Contains([]string{"connectionIds", "all", "provider"}, field) {
+			return nil, faulty(faults[:1]) // an unknown field (API-2)
 		}
 		return nil, neitherForm()
 	}

@@ -109,15 +109,15 @@ func showDetail(d plugin.Detail) shownPlugin {
 
 // unquarantine lifts a quarantine by hand and shows the plugin as it is then (PLG-5). One that is not in quarantine is 409.
 func unquarantine(s *Server, c *call) (any, error) {
-	shown, err := getPlugin(s, c)
-	if err != nil {
+	if _, err := getPlugin(s, c); err != nil {
 		return nil, err
 	}
 	if !s.ports.Unquarantine(c.id) {
 		return nil, &Problem{Status: 409, Type: "invalid_request_error", Code: "not_quarantined",
 			Message: fmt.Sprintf("The plugin %s is not in quarantine, so there is nothing to lift.", c.id)}
 	}
-	if shown, err = getPlugin(s, c); err != nil {
+	shown, err := getPlugin(s, c)
+	if err != nil {
 		return nil, err
 	}
 	return shown, nil
