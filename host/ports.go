@@ -118,7 +118,24 @@ func (h *Host) condition(c *catalog.Connection, now time.Time) account.Condition
 func inferenceRoutes() []manage.Route {
 	return []manage.Route{
 		{Method: "POST", Path: "/v1/chat/completions", Summary: "Answer a chat completion request, plain or as an event stream"},
-		{Method: "GET", Path: "/v1/models", Summary: "List the models, aliases and combos that the key may use"},
+		{Method: "POST", Path: "/v1/responses", Summary: "Answer a request of the Responses API, plain or as an event stream"},
+		{Method: "POST", Path: "/v1/responses/input_tokens", Summary: "Count the tokens of a Responses request"},
+		{Method: "POST", Path: "/v1/messages", Summary: "Answer a request of the Messages API, plain or as an event stream"},
+		{Method: "POST", Path: "/v1/messages/count_tokens", Summary: "Count the tokens of a Messages request"},
+		{Method: "POST", Path: "/v1beta/models/{model}:generateContent", Summary: "Answer a request of the Gemini API; also under /v1/ and /v1alpha/"},
+		{Method: "POST", Path: "/v1beta/models/{model}:streamGenerateContent", Summary: "The same as a stream: events with alt=sse, else one JSON array"},
+		{Method: "POST", Path: "/v1beta/models/{model}:countTokens", Summary: "Count the tokens of a Gemini request"},
+		{Method: "POST", Path: "/v1/embeddings", Summary: "Pass an embeddings request to a provider that has the endpoint"},
+		{Method: "POST", Path: "/v1/images/generations", Summary: "Pass a request for images"},
+		{Method: "POST", Path: "/v1/images/edits", Summary: "Pass a form with images to edit"},
+		{Method: "POST", Path: "/v1/audio/speech", Summary: "Pass a request for speech"},
+		{Method: "POST", Path: "/v1/audio/transcriptions", Summary: "Pass a form with audio to transcribe"},
+		{Method: "POST", Path: "/v1/audio/translations", Summary: "Pass a form with audio to translate"},
+		{Method: "POST", Path: "/v1/moderations", Summary: "Pass a text to moderate"},
+		{Method: "POST", Path: "/v1/rerank", Summary: "Pass documents to rank"},
+		{Method: "GET", Path: "/v1/models", Summary: "List the models, aliases and combos that the key may use, in the shape that its client reads"},
 		{Method: "GET", Path: "/v1/models/{model}", Summary: "Show one model"},
+		{Method: "GET", Path: "/v1beta/models", Summary: "List them in the shape of the Gemini API"},
+		{Method: "GET", Path: "/v1beta/models/{model}", Summary: "Show one model in the shape of the Gemini API"},
 	}
 }
