@@ -253,7 +253,7 @@ func masked(b []byte) []byte {
 			}
 			at += i + len(member)
 			for k := at; k < len(b) && b[k] >= '0' && b[k] <= '9'; k++ {
-				b[k] = '0'
+				b[k] = '1'
 			}
 		}
 	}
