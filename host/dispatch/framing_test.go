@@ -214,13 +214,18 @@ func TestRecordedStreamsInAnyFraming(t *testing.T) {
 	}
 }
 
-// STM-63: every position of a split, in the client's own dialect and in another one.
+// STM-63: every position of a split of an answer in chat and in messages, and many of the others, in the client's own dialect and in
+// another one.
 func TestEverySplitOfRecordedStreams(t *testing.T) {
 	s := newStage()
 	for name, b := range recorded(t) {
 		from := dialectOf(name)
 		step := 1
-		if !strings.HasSuffix(name, "-text") || strings.Contains(name, "reasoning") {
+		switch {
+		case name == "chat-text", name == "messages-text":
+		case strings.HasSuffix(name, "-text"):
+			step = 11
+		default:
 			step = 499
 		}
 		other := wire.OpenAIChat
