@@ -254,6 +254,7 @@ func (a *attempt) fewerTools(text *body.Buffer, own *body.Editor) (*body.Editor,
 		return nil, err
 	}
 	r.t.FewerTools = fmt.Sprintf("tools; sent=%d; of=%d", limit, a.tools)
+	r.t.trace.add(gateSend, "tools", "cut", a.target, r.t.FewerTools)
 	r.t.note(fmt.Sprintf("tools: %d of %d, as many as the provider takes", limit, a.tools))
 	a.changed, a.tools = true, limit
 	return cut.Then(own), nil

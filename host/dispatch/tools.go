@@ -53,6 +53,7 @@ func (r *run) skipsForTools(rt *catalog.RouteTarget) (next step, skips bool) {
 	case r.c.Route.Kind == catalog.KindCombo:
 		r.leaveOut(rt, toolGate)
 		r.d.Meter.Refused(toolGate)
+		r.t.trace.add(gateTarget, toolGate, "refused", catalog.Target{Provider: rt.Provider, Model: rt.Model}, "")
 		return stepNext, true
 	}
 	r.t.Failure = r.tooManyTools(rt.Provider, limit)
@@ -88,6 +89,7 @@ func (r *run) learnTools(a *attempt, reply *rules.Reply, v wire.Verdict, facts r
 		return false
 	}
 	r.fit.learned++
+	r.t.trace.add(gateDecide, "decide", "fewer tools", a.target, fmt.Sprintf("%d of %d", limit, sent))
 	if !r.fit.word.set {
 		r.fit.word = lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
