@@ -61,6 +61,9 @@ func usageIn(d wire.Dialect, b []byte) []byte {
 	if d == wire.GeminiGenerate {
 		name = usageMeta
 	}
+	if len(b) < 4<<10 && !bytes.Contains(b, name) { // of an event, which a search from the front is through with sooner
+		return nil
+	}
 	for end := len(b); ; {
 		i := bytes.LastIndex(b[:end], name)
 		if i < 1 {
