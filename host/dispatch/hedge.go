@@ -238,7 +238,7 @@ func (r *run) learn(l *leg) {
 		r.last = l.r.last
 	}
 	r.exhausted.Merge(l.r.exhausted)
-	if r.fit.learned = max(r.fit.learned, l.r.fit.learned); !r.fit.word.set {
+	if r.fit.learned = max(r.fit.learned, l.r.fit.learned); r.fit.word == nil {
 		r.fit.word = l.r.fit.word
 	}
 	r.needWindow = max(r.needWindow, l.r.needWindow)

@@ -19,9 +19,9 @@ const toolGate = "tool_limit"
 type toolFit struct {
 	counted bool
 	count   int
-	learned int      // refusals that named a limit (OTH-21)
-	word    lastWord // the first of them, which is the answer when nobody says anything else
-	cutting bool     // a combo's targets are sent fewer tools than the request has, since nothing else is left (OTH-22)
+	learned int       // refusals that named a limit (OTH-21)
+	word    *lastWord // the first of them, which is the answer when nobody says anything else
+	cutting bool      // a combo's targets are sent fewer tools than the request has, since nothing else is left (OTH-22)
 }
 
 // tools are those of the client's request, counted at the first question.
@@ -90,8 +90,8 @@ func (r *run) learnTools(a *attempt, reply *rules.Reply, v wire.Verdict, facts r
 	}
 	r.fit.learned++
 	r.t.trace.add(gateDecide, "decide", "fewer tools", a.target, fmt.Sprintf("%d of %d", limit, sent))
-	if !r.fit.word.set {
-		r.fit.word = lastWord{set: true, verdict: v, reply: facts, target: a.target}
+	if r.fit.word == nil {
+		r.fit.word = &lastWord{set: true, verdict: v, reply: facts, target: a.target}
 	}
 	return true
 }
@@ -102,8 +102,8 @@ const maxLearned = 3
 // withFewerTools is the last resort of a request that a limit of tools stands in the way of.
 func (r *run) withFewerTools(ctx context.Context) step {
 	next := r.askWithFewerTools(ctx)
-	if next == stepNext && !r.last.set {
-		r.last = r.fit.word
+	if next == stepNext && !r.last.set && r.fit.word != nil {
+		r.last = *r.fit.word
 	}
 	return next
 }
