@@ -275,3 +275,18 @@ func TestLateFirstWord(t *testing.T) {
 		})
 	}
 }
+
+// COOL-32: streamStallCooldown.enabled has a stall cool its connection as other failures do.
+func TestStallMayCool(t *testing.T) {
+	for _, cools := range []bool{false, true} {
+		inLab(t, func(t *testing.T, l *lab) {
+			l.snap.Settings.ContentStall, l.snap.Settings.ReadinessTimeout, l.snap.Settings.StreamStallCooldown = 5*time.Second, time.Hour, cools
+			l.snap.Settings.StreamIdleTimeout = time.Hour
+			l.film(map[string][][]frame{"a": {{roleChunk, silence}}})
+			_, trail := l.watch(t.Context(), wire.OpenAIChat, direct(l.provider("acme", "a")), "")
+			if (l.cooled() > 0) != cools || trail.Failure.Code != "stream_content_stall" {
+				t.Errorf("%t: %d %+v", cools, l.cooled(), trail.Failure)
+			}
+		})
+	}
+}
