@@ -39,9 +39,9 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		e.Name, e.Version, e.Digest = v.name, v.manifest.Version, v.digest
 	}
 	refused := f != nil || gone
-	// The same bytes that may not stay are bytes that lost a grant or their trust: the operator's word counts at once. A signature that
-	// changed beside them is no such word: that of the next version may come before its bytes.
-	revoked := refused && s.active != nil && s.active.digest == digest && (v != nil || f != nil && f.Step == StepTrust && !r.policy.Vouches(s.active.signedBy))
+	// The operator's word counts at once: for the same bytes when they lost a grant, and for what is active when it lost its trust, whatever
+	// lies in its file by now. A signature that changed is no such word: that of the next version may come before its bytes.
+	revoked := refused && s.active != nil && (s.active.digest == digest && v != nil || !r.keeps(s.active))
 	if refused {
 		e.Kind = "plugin.rejected"
 		if v != nil {
@@ -78,6 +78,11 @@ func (r *Runtime) settle(s *slot, digest string, v *version, f *Fault, rebuild b
 		r.changed()
 	}
 	return moved
+}
+
+// keeps says whether the operator still trusts a version. It needs mu held.
+func (r *Runtime) keeps(v *version) bool {
+	return v.origin == OriginBuiltin || r.policy.Keeps(r.lock, v.name, v.digest, v.signedBy)
 }
 
 // again has those files tried once more whose name or provider another plugin had, since one may be free now. It needs mu

@@ -152,4 +152,14 @@ func TestTrustIsRevoked(t *testing.T) { // PLG-11
 	if says(r) != "overloaded" {
 		t.Errorf("PLG-11: %q", says(r))
 	}
+	// Also when the file holds other bytes by then, which are refused themselves.
+	write(t, filepath.Join(dir, "acme.yaml"), "name: [")
+	eventually(t, "PLG-2 a fault", func() bool { return byFile(r, "acme.yaml").Fault != nil })
+	if says(r) != "overloaded" {
+		t.Errorf("PLG-2: %q", says(r))
+	}
+	r.Trust(t.Context(), trust.Policy{Mode: trust.Locked})
+	if st := byFile(r, "acme.yaml"); st.State != StateRejected || says(r) != "banned" {
+		t.Errorf("PLG-11: what nobody trusts goes on: %q %+v", says(r), st)
+	}
 }

@@ -66,9 +66,16 @@ func (p Policy) Equal(o Policy) bool {
 	return p.Mode == o.Mode && slices.EqualFunc(p.Keys, o.Keys, func(a, b Key) bool { return a.key.Equal(b.key) })
 }
 
-// Vouches says whether what that key once signed may stay: signatures are asked for, and the key is still trusted. An empty id is none.
-func (p Policy) Vouches(id string) bool {
-	return p.Mode == Signed && slices.ContainsFunc(p.Keys, func(k Key) bool { return k.ID() == id })
+// Keeps says whether what was admitted before may go on: its digest is still locked under its name, or the key that signed it is still
+// trusted. signedBy is what Admit said; empty: nobody that was trusted.
+func (p Policy) Keeps(l *Lock, name, digest, signedBy string) bool {
+	switch p.Mode {
+	case Signed:
+		return slices.ContainsFunc(p.Keys, func(k Key) bool { return k.ID() == signedBy })
+	case Locked:
+		return p.Named(l, name, digest) == nil
+	}
+	return true
 }
 
 // SignedBy is the id of the trusted key that signed module, both in the older form of minisign and in the one that signs a
