@@ -13,11 +13,12 @@ import (
 // that came as a call, signatures that must find their way home. Within a dialect it changes nothing but sealed names.
 type back struct {
 	way    *Way
-	next   int  // index of the next part for the client
-	mode   mode // of the open part
-	calls  int  // told to the client
-	output bool // structured output was told as text
-	no     bool // the model declined, and said so in a part of its own (TR-23)
+	next   int     // index of the next part for the client
+	mode   mode    // of the open part
+	calls  int     // told to the client
+	output bool    // structured output was told as text
+	no     bool    // the model declined, and said so in a part of its own (TR-23)
+	cut    *cutter // at stop sequences that the upstream does not know; nil: it does
 	event  neutral.Event
 }
 
@@ -32,7 +33,13 @@ const (
 	wrapped      // a free-form call for a client whose dialect has none: its text becomes an object
 )
 
-func (w *Way) back() *back { return &back{way: w} }
+func (w *Way) back() *back {
+	b := &back{way: w}
+	if w.to == wire.OpenAIResponses && w.from != w.to {
+		b.cut = newCutter(w.request.Stop)
+	}
+	return b
+}
 
 // take bends one event and hands it on.
 func (b *back) take(e *neutral.Event, emit func(*neutral.Event)) {
@@ -40,6 +47,17 @@ func (b *back) take(e *neutral.Event, emit func(*neutral.Event)) {
 		emit(e)
 		return
 	}
+	if b.cut == nil {
+		b.bent(e, emit)
+		return
+	}
+	own := *e
+	if !b.cut.take(&own, func(e *neutral.Event) { b.bent(e, emit) }) {
+		b.bent(&own, emit)
+	}
+}
+
+func (b *back) bent(e *neutral.Event, emit func(*neutral.Event)) {
 	b.event = *e
 	out := &b.event
 	switch e.Kind {

@@ -126,8 +126,8 @@ func (w *requestWriter) sampling() {
 			w.note(n.name, "dropped")
 		}
 	}
-	if len(r.Stop) > 0 && w.err == nil { // TR-9
-		w.err = neutral.Faultf("stop", "has no counterpart in the dialect of this model; leave it out, or ask for another model")
+	if len(r.Stop) > 0 && !w.own { // TR-9
+		w.notes = append(w.notes, neutral.Note{Field: "stop", What: "watched for by the gateway"})
 	}
 	if r.CacheKey != "" {
 		w.Key("prompt_cache_key").String(r.CacheKey)
