@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -168,6 +169,9 @@ func eachFile(t *testing.T, root string, visit func(dir, path string)) {
 		if d.IsDir() {
 			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "devtools" || name == "bin") {
 				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
+				return fs.SkipDir // a module of its own, which this one does not contain
 			}
 			return nil
 		}
