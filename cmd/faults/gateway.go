@@ -18,6 +18,7 @@ import (
 // gateway is the program under test.
 type gateway struct {
 	url  string
+	key  string // of management
 	dir  string
 	cmd  *exec.Cmd
 	out  *output
@@ -88,7 +89,9 @@ func (g *gateway) wait() error {
 	for range 600 {
 		if m := ready.FindStringSubmatch(g.out.String()); m != nil {
 			g.url = m[1]
-			return nil
+			key, err := os.ReadFile(filepath.Join(g.dir, "data", "admin.key"))
+			g.key = strings.TrimSpace(string(key))
+			return err
 		}
 		select {
 		case <-g.over:

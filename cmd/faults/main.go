@@ -58,7 +58,7 @@ func run(ctx context.Context, weir, only, log string) (bool, error) {
 	defer g.stop()
 	var all sync.WaitGroup
 	for _, w := range walls {
-		w.gateway = g.url
+		w.gateway, w.key = g.url, g.key
 		all.Go(func() { w.play(ctx) })
 	}
 	all.Wait()

@@ -30,7 +30,7 @@ func TestQuickFaults(t *testing.T) {
 	t.Cleanup(g.stop)
 	t.Run("walls", func(t *testing.T) {
 		for _, w := range walls {
-			w.gateway = g.url
+			w.gateway, w.key = g.url, g.key
 			t.Run(w.fault.id+" "+w.dialect.name, func(t *testing.T) {
 				t.Parallel()
 				w.play(t.Context())

@@ -31,6 +31,7 @@ type wall struct {
 	dialect *spoken
 	up      *upstream
 	gateway string
+	key     string // of its management
 
 	mu    sync.Mutex
 	seen  []string // guarded by mu
