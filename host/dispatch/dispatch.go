@@ -165,6 +165,7 @@ type run struct {
 	waited     time.Duration        // in them
 	turn       *turn                // of the connection that was waited for, until an attempt has ended
 	forced     bool                 // a cooling connection is asked all the same (CMB-23)
+	insisted   bool                 // an account whose server failed was waited for, which happens once
 	resumed    bool                 // an answer that was cut has been continued, which happens once (STM-43)
 	rescue     *settings.Emergency  // the request is with the emergency's model (OTH-23)
 	fit        toolFit

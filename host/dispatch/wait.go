@@ -46,6 +46,13 @@ func (r *run) await(ctx context.Context) bool {
 		return false
 	}
 	id, wait := r.soonest()
+	up := route.UntilWait
+	if r.insists() && wait <= 0 { // an account that failed in this request is better than none
+		r.insisted, up = true, route.UntilSet
+		if id, wait = r.soonest(); wait > shortCooldown {
+			return false
+		}
+	}
 	if wait <= 0 || wait > p.max || wait > p.budget-r.waited {
 		return false
 	}
@@ -60,10 +67,17 @@ func (r *run) await(ctx context.Context) bool {
 	spent := r.d.Now().Sub(began)
 	r.waited += spent
 	r.t.Waited += spent
-	r.exhausted.Lift(route.UntilWait)
+	r.exhausted.Lift(up)
 	r.t.Excluded = r.t.Excluded[:0]
 	return true
 }
+
+// shortCooldown is how long a request without other targets waits for an account whose server failed in it (CMB-13).
+const shortCooldown = 5 * time.Second
+
+// insists says whether a plain model's account whose server failed in this request may be waited for, which happens once (COOL-70,
+// LOCK-32). In a combo the repetition of the whole set is for that (CMB-16).
+func (r *run) insists() bool { return r.c.Route.Kind == catalog.KindDirect && !r.insisted }
 
 // soonest is the connection that may be asked first, and in how long; 0: there is none to wait for. A connection whose upstream
 // named a later time than its cooldown is not asked before it (CMB-43).
@@ -86,7 +100,7 @@ func (r *run) soonest() (id string, wait time.Duration) {
 func (r *run) readyIn(rt *catalog.RouteTarget, conn *catalog.Connection) time.Duration {
 	t := r.to(rt, conn)
 	_, lasts, out := r.exhausted.Out(t)
-	if out && lasts > route.UntilWait {
+	if out && (lasts > route.UntilSet || lasts > route.UntilWait && !r.insisted) {
 		return 0
 	}
 	at := r.moment(rt)
@@ -94,6 +108,8 @@ func (r *run) readyIn(rt *catalog.RouteTarget, conn *catalog.Connection) time.Du
 	switch refusal := r.d.Ladder.Peek(at, t); {
 	case refusal == nil && !out && !r.wasRefused(conn):
 		return 0 // it was asked, or is not to be
+	case refusal == nil && out && lasts > route.UntilWait:
+		return 0 // a further try has its own delay
 	case refusal == nil:
 		wait = time.Millisecond
 	case refusal.Wait != resilience.WaitTransient || refusal.RetryAt.IsZero():
