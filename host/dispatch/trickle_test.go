@@ -28,7 +28,7 @@ func TestTrickle(t *testing.T) {
 		}
 		b := newBench(t).speaks(d, paths[d], "/x")
 		s := b.snap.Settings
-		s.StreamIdleTimeout, s.ReadinessTimeout, s.Heartbeat, s.Streams.EarlyKeepalive = 400*time.Millisecond, time.Minute, 30*time.Millisecond, 30*time.Millisecond
+		s.StreamIdleTimeout, s.ReadinessTimeout, s.Heartbeat, s.Streams.EarlyKeepalive = 800*time.Millisecond, time.Minute, 30*time.Millisecond, 30*time.Millisecond
 		trickled := make(chan time.Time, 1)
 		b.with("a", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -44,7 +44,7 @@ func TestTrickle(t *testing.T) {
 		v := &viewer{began: time.Now()}
 		trail := l.watchAs(t.Context(), v, d, b.direct(), "")
 		silent := time.Since(<-trickled)
-		if !trail.Partial || silent < 350*time.Millisecond || silent > 3*time.Second {
+		if !trail.Partial || silent < 700*time.Millisecond || silent > 5*time.Second {
 			t.Errorf("%s: ended after %s of silence: %+v", d, silent, trail)
 		}
 		out := v.body.String()
