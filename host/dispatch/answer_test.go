@@ -117,3 +117,23 @@ func TestToldWhileABreakerIsTested(t *testing.T) {
 		}
 	})
 }
+
+// CMB-7, CMB-26: what holds for all routes, and the combo's own word above it.
+func TestCascadeOfSettings(t *testing.T) {
+	for _, c := range []struct {
+		general bool
+		own     *bool
+		want    string
+	}{{false, nil, "a@0"}, {true, nil, "a@0 b@0"}, {true, some(false), "a@0"}, {false, some(true), "a@0 b@0"}} {
+		inLab(t, func(t *testing.T, l *lab) {
+			l.rules(`[{"id":"filter","status":[400],"text_contains":["policy"],"then":{"reason":"content_filtered","scope":"request","fallback":true}}]`)
+			l.snap.Settings.RouteDefaults.FallbackOnFilter = c.general
+			rt := combo("priority", l.provider("acme", "a"), l.provider("other", "b"))
+			rt.Config.FallbackOnFilter = c.own
+			l.says("a", says(400, "against the policy"))
+			l.says("b", ok())
+			l.do(rt, false)
+			l.want(c.want)
+		})
+	}
+}

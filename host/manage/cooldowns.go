@@ -44,8 +44,12 @@ func resetBreakers(s *Server, c *call) (any, error) {
 	provider := ""
 	if b.Provider != nil {
 		p, known := c.provider(*b.Provider)
-		if !known {
+		if p == "" {
 			return resetDone{true, 0, "Reset 0 circuit breaker(s)"}, nil
+		}
+		if !known { // it may have been deleted, and its breaker be open still
+			n := s.ports.States.ResetBreakers(p)
+			return resetDone{true, n, fmt.Sprintf("Reset %d circuit breaker(s)", n)}, nil
 		}
 		provider = p
 	}

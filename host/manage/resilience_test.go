@@ -33,11 +33,14 @@ func (r *rig) lock(id, model string, d time.Duration) {
 }
 
 // trip gives the breaker of openai n failures, each of another connection, so that none is a repetition.
-func (r *rig) trip(n int) {
+func (r *rig) trip(n int) { r.t.Helper(); r.tripBy("well", n) }
+
+// tripBy is trip for the provider of another connection.
+func (r *rig) tripBy(id string, n int) {
 	r.t.Helper()
 	for range n {
-		r.failWith("well", "gpt-5", 503, wire.Verdict{Reason: wire.ServerError, Scope: wire.ScopeProvider, Fallback: true, Breaker: true, Plugin: "generic", Rule: "down"})
-		r.call("POST", "/api/resilience/cooldowns", `{"connectionIds":["well"]}`).is(200)
+		r.failWith(id, "gpt-5", 503, wire.Verdict{Reason: wire.ServerError, Scope: wire.ScopeProvider, Fallback: true, Breaker: true, Plugin: "generic", Rule: "down"})
+		r.call("POST", "/api/resilience/cooldowns", `{"connectionIds":["`+id+`"]}`).is(200)
 		r.pass(6 * time.Second)
 	}
 }
@@ -55,6 +58,17 @@ func TestBreakerEndpoints(t *testing.T) {
 		r.call("GET", "/api/resilience/connections", "").is(200).has("breakers.0.state", "CLOSED", "meta.unhealthyBreakerCount", 0)
 		r.trip(12)
 		r.call("POST", "/api/resilience/reset", "").is(200).has("ok", true, "resetCount", 1)
+	})
+	t.Run("API-21 the breaker of a provider that was deleted meanwhile", func(t *testing.T) {
+		r := newRig(t)
+		r.call("POST", "/api/catalog/providers", `{"id":"zoo","name":"Zoo","executor":"openai","baseUrl":"https://zoo.example/v1"}`).is(201)
+		r.call("POST", "/api/providers", `{"id":"z","provider":"zoo","apiKey":"sk-zoo-0123456789abcd"}`).is(201)
+		r.tripBy("z", 12)
+		r.call("DELETE", "/api/providers/z", "").is(200)
+		r.call("DELETE", "/api/catalog/providers/zoo", "").is(200)
+		r.call("GET", "/api/resilience/connections", "").is(200).has("breakers.0.name", "zoo", "breakers.0.state", "OPEN")
+		r.call("POST", "/api/resilience/reset", `{"provider":"zoo"}`).is(200).has("resetCount", 1)
+		r.call("GET", "/api/resilience/connections", "").is(200).has("breakers.0.state", "CLOSED")
 	})
 	t.Run("API-21 include clears the other layers, never terminal states", func(t *testing.T) {
 		r := troubled(t)

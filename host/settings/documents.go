@@ -160,7 +160,7 @@ func Patch(now *Values, stored Stored, patch *document.Node, which Doc, file Sto
 		return nil, faults, nil
 	}
 	if len(given) == 0 {
-		return nil, []document.Fault{{Path: "body", Message: "Must provide " + string(which) + " settings to update"}}, nil
+		return nil, []document.Fault{{Path: "body", Message: "Must provide " + strings.TrimPrefix(string(which)+" ", "settings ") + "settings to update"}}, nil
 	}
 	next := maps.Clone(stored)
 	if next == nil {
