@@ -217,6 +217,7 @@ func TestRecordedStreamsInAnyFraming(t *testing.T) {
 // STM-63: every position of a split of an answer in chat and in messages, and many of the others, in the client's own dialect and in
 // another one.
 func TestEverySplitOfRecordedStreams(t *testing.T) {
+	t.Parallel()
 	s := newStage()
 	for name, b := range recorded(t) {
 		from := dialectOf(name)
@@ -268,6 +269,7 @@ func masked(b []byte) []byte {
 // SCN-11, INF-35: cut at any byte, a stream ends with an error event or, before its first word, with a failure; a proper end is told only
 // for the whole answer, and what was told is never more than its beginning.
 func TestEveryCutOfRecordedStreams(t *testing.T) {
+	t.Parallel()
 	s := newStage()
 	for name, b := range recorded(t) {
 		from := dialectOf(name)
