@@ -42,7 +42,8 @@ func (m *Mender) Passes(run []byte) bool {
 		return bytes.IndexByte(run, '\r') < 0 && !lineBegins(run, ':') && !lineBegins(run, 'e') && !bytes.Contains(run, finishReason) && !bytes.Contains(run, doneMark)
 	case wire.OpenAIChat:
 		m.learn(run)
-		return !bytes.Contains(run, doneMark) && !lineBegins(run, 'e')
+		lacks := m.o.Usage && !m.counted // then the chunk with usage stands before the end
+		return !(lacks && bytes.Contains(run, doneMark)) && !lineBegins(run, 'e')
 	default:
 		return true
 	}
