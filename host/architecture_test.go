@@ -47,11 +47,12 @@ var mayImport = map[string][]string{
 	"host/record":     {"store"},
 	"host/plugin":     {"host/allow", "host/catalog", "host/document", "rules", "sdk/wire"},
 	"host/upstream":   {"host/allow", "host/body", "host/catalog", "sdk/wire"},
-	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/resilience", "host/route", "host/settings", "host/translate", "host/upstream", "rules", "sdk/wire", "store"},
+	"host/dispatch":   {"host/body", "host/catalog", "host/dialect", "host/origin", "host/resilience", "host/route", "host/settings", "host/translate", "host/upstream", "rules", "sdk/wire", "store"},
 	"host/errorlog":   {"host/dispatch", "host/settings", "rules", "sdk/wire", "store"},
 	"host/ledger":     {"host/dispatch", "host/pricing", "host/settings", "host/translate", "store"},
 	"host/pricing":    {"host/translate", "sdk/wire"},
 	"host/quota":      {},
+	"host/origin":     {},
 	"host/signatures": {"store"},
 	"host/gateway":    {"host/body", "host/catalog", "host/dialect", "host/dispatch", "host/upstream", "sdk/wire"}, // upstream: how events are cut
 	"host/manage":     {"host/catalog", "host/document", "host/errorlog", "host/ledger", "host/observe", "host/plugin", "host/pricing", "host/quota", "host/record", "host/resilience", "host/settings", "rules/operator", "sdk/wire", "store"},

@@ -186,7 +186,8 @@ func comboConfig(it *item[ComboInput], o *ComboConfigInput) ComboConfig {
 		ComboTimeout:        span("comboTimeoutMs", o.ComboTimeout, most),
 		FirstContentTimeout: span("firstContentTimeoutMs", o.FirstContentTimeout, 600_000),
 		StallTimeout:        span("stallTimeoutMs", o.StallTimeout, 600_000),
-		StreamRecovery:      recovery(it, o.StreamRecovery),
+		StreamRecovery:      oneOf(it, "streamRecovery", o.StreamRecovery, "must be off, hold or continue", "off", "hold", "continue"),
+		EncryptedState:      oneOf(it, "encryptedState", o.EncryptedState, "must be strip or refuse", "strip", "refuse"),
 		FallbackOnFilter:    o.FallbackOnFilter,
 		FallbackOnOverflow:  o.FallbackOnOverflow,
 		MaxDepth:            whole("maxComboDepth", o.MaxDepth, 1, 10),
@@ -202,15 +203,13 @@ func comboConfig(it *item[ComboInput], o *ComboConfigInput) ComboConfig {
 	}
 }
 
-// recovery checks what is to become of streams that are cut (STM-64).
-func recovery(it *item[ComboInput], word *string) string {
+// oneOf checks an option that is one of a few words (STM-64, SCN-16).
+func oneOf(it *item[ComboInput], field string, word *string, wrong string, words ...string) string {
 	if word == nil {
 		return ""
 	}
-	switch *word {
-	case "off", "hold", "continue":
-	default:
-		it.fault("config.streamRecovery", "must be off, hold or continue")
+	if !slices.Contains(words, *word) {
+		it.fault("config."+field, "%s", wrong)
 	}
 	return *word
 }

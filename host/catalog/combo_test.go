@@ -160,6 +160,7 @@ func TestComboFaults(t *testing.T) { // CMB-1, CMB-8, CMB-13, CMB-16, CMB-26
 		"first content":     {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{FirstContentTimeout: p(Millis(600_001))}}, "config.first_content_timeout: must be 0 to 10m0s"},
 		"stall":             {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{StallTimeout: p(Millis(600_001))}}, "config.stall_timeout: must be 0 to 10m0s"},
 		"recovery":          {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{StreamRecovery: p("maybe")}}, "config.stream_recovery: must be off, hold or continue"}, // STM-64
+		"encrypted state":   {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{EncryptedState: p("maybe")}}, "config.encrypted_state: must be strip or refuse"},       // SCN-16
 		"depth":             {ComboInput{Name: "a", Targets: ok, Config: ComboConfigInput{MaxDepth: p(0)}}, "config.max_combo_depth: must be 1 to 10"},
 		"unknown reference": {ComboInput{Name: "a", Targets: to(">b")}, `targets[0].combo_name: there is no combo "b"; did you mean a?`},
 	} {

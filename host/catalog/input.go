@@ -138,6 +138,7 @@ type ComboConfigInput struct {
 	FirstContentTimeout *Millis `json:"firstContentTimeoutMs,omitempty" file:"first_content_timeout"`
 	StallTimeout        *Millis `json:"stallTimeoutMs,omitempty" file:"stall_timeout"`
 	StreamRecovery      *string `json:"streamRecovery,omitempty" file:"stream_recovery"`
+	EncryptedState      *string `json:"encryptedState,omitempty" file:"encrypted_state"`
 	FallbackOnFilter    *bool   `json:"fallbackOnContentFilter,omitempty" file:"fallback_on_content_filter"`
 	FallbackOnOverflow  *bool   `json:"fallbackOnContextOverflow,omitempty" file:"fallback_on_context_overflow"`
 	MaxDepth            *int    `json:"maxComboDepth,omitempty" file:"max_combo_depth"`

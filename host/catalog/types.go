@@ -171,6 +171,7 @@ type ComboConfig struct {
 	FirstContentTimeout *time.Duration
 	StallTimeout        *time.Duration // CMB-26; 0: as the settings say
 	StreamRecovery      string         // off, hold, continue; empty: as the settings say (STM-64)
+	EncryptedState      string         // strip, refuse; empty: as the settings say (SCN-16)
 	FallbackOnFilter    *bool
 	FallbackOnOverflow  *bool
 	MaxDepth            *int

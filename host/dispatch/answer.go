@@ -24,7 +24,10 @@ func (r *run) surface(ctx context.Context) {
 	}
 	combo := r.c.Route.Kind == catalog.KindCombo
 	var f dialect.Failure
+	elsewhere, withheld := r.stateElsewhere()
 	switch {
+	case withheld && !r.last.set:
+		f = elsewhere
 	case r.last.set && combo:
 		f = r.comboFailed()
 		r.t.Unchanged = r.unchanged()

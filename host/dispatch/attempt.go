@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
+	"github.com/weirgate/weir/host/origin"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/translate"
 	"github.com/weirgate/weir/host/translate/neutral"
@@ -40,20 +41,21 @@ type attempt struct {
 	resp     *http.Response
 	firstAt  time.Time // of the head
 	settled  bool
-	sampled  bool        // its latency was noted
-	stays    bool        // its error leads to no other account, or the account stays in use all the same (CLS-20)
-	tools    int         // that were sent (OTH-21); 0: not counted
-	added    bool        // its 400 leads to another account by CLS-20 alone
-	changed  bool        // the guest changed the body of this request (CMB-18)
-	extra    http.Header // what on_response adds to the answer
-	sent     int64       // bytes sent to the client
-	usage    Usage       // that the upstream stated
-	spent    Usage       // by earlier calls of this attempt, whose openings were cut
-	cancel   func(error) // ends the call
-	tries    int         // calls that were repeated
-	repeat   bool        // the call is to be made once more
-	resumed  *resumption // the answer goes on with what another one began; nil: it is a whole one
-	code     string      // of a failure that only the stream reader can name (STM-11), with its type
+	sampled  bool          // its latency was noted
+	stays    bool          // its error leads to no other account, or the account stays in use all the same (CLS-20)
+	tools    int           // that were sent (OTH-21); 0: not counted
+	added    bool          // its 400 leads to another account by CLS-20 alone
+	changed  bool          // the guest changed the body of this request (CMB-18)
+	extra    http.Header   // what on_response adds to the answer
+	sent     int64         // bytes sent to the client
+	usage    Usage         // that the upstream stated
+	spent    Usage         // by earlier calls of this attempt, whose openings were cut
+	cancel   func(error)   // ends the call
+	tries    int           // calls that were repeated
+	repeat   bool          // the call is to be made once more
+	pieces   origin.Reader // finds the state in a long answer
+	resumed  *resumption   // the answer goes on with what another one began; nil: it is a whole one
+	code     string        // of a failure that only the stream reader can name (STM-11), with its type
 	kind     string
 	restater string // plugin/rule that restated its status
 	fault    error  // of the transport, for the log only: it may name addresses
@@ -61,7 +63,7 @@ type attempt struct {
 
 // attempt runs gates 15 to 22 for one admitted target.
 func (r *run) attempt(ctx context.Context, rt *catalog.RouteTarget, t catalog.Target, ticket resilience.Ticket, began time.Time) step {
-	r.t.FewerTools = ""
+	r.t.FewerTools, r.t.Degraded = "", ""
 	a := &attempt{r: r, target: t, ticket: ticket, began: began, usage: neutral.NoUsage(), spent: neutral.NoUsage()}
 	return a.run(ctx)
 }
@@ -288,7 +290,7 @@ func (a *attempt) send(actx, ctx context.Context) (*http.Response, error) {
 	if editor, err = a.inForeground(editor); err != nil {
 		return nil, err
 	}
-	a.changed = a.changed || a.way != nil
+	a.changed = a.changed || a.own != nil
 	if editor, err = a.fewerTools(text, editor); err != nil {
 		return nil, fmt.Errorf("%w: %w", upstream.ErrPlanInvalid, err)
 	}

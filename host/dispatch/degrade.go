@@ -22,7 +22,7 @@ func (a *attempt) inForeground(editor *body.Editor) (*body.Editor, error) {
 	if !a.r.c.background() {
 		return editor, nil
 	}
-	a.r.t.Degraded = "background"
+	a.r.t.degrade("background")
 	a.r.d.Log.Warn("BACKGROUND_DEGRADE", "provider", a.target.Provider.ID, "model", a.target.Model, "request_id", a.r.c.RequestID)
 	if a.way != nil { // its request lacks it
 		return editor, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/weirgate/weir/host/body"
 	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/host/dialect"
+	"github.com/weirgate/weir/host/origin"
 	"github.com/weirgate/weir/host/resilience"
 	"github.com/weirgate/weir/host/resilience/toollimit"
 	"github.com/weirgate/weir/host/route"
@@ -57,6 +58,7 @@ type Dispatcher struct {
 
 	operator operator.Book // the operator's own rules and defaults, read
 	turns    turns
+	origins  origin.Record // of state that only its issuer can read
 
 	rotations rotations
 	tools     toollimit.Limits
@@ -169,6 +171,7 @@ type run struct {
 	resumed    bool                 // an answer that was cut has been continued, which happens once (STM-43)
 	rescue     *settings.Emergency  // the request is with the emergency's model (OTH-23)
 	fit        toolFit
+	carried    carried
 	unsure     bool // targets that are predicted to be slow are tried after all (CMB-11)
 }
 

@@ -219,7 +219,7 @@ func (r *run) merge(legs ...*leg) step {
 	if t, own := r.t, last.r.t; last.next == stepDone {
 		t.Committed, t.Cancelled, t.Partial, t.Cut, t.Status = own.Committed, own.Cancelled, own.Partial, own.Cut, own.Status
 		t.Failure, t.Unchanged, t.FirstByte, t.Usage, t.serving = own.Failure, own.Unchanged, own.FirstByte, own.Usage, own.serving
-		t.Estimated = own.Estimated
+		t.Estimated, t.Degraded, t.FewerTools = own.Estimated, own.Degraded, own.FewerTools
 	}
 	return last.next
 }

@@ -236,9 +236,6 @@ func (a *attempt) settle(o resilience.Outcome) {
 	if a.r.t.trace != nil {
 		a.r.t.trace.add(gateSettle, "settle", settled(o), a.target, fmt.Sprintf("%d events", len(events)))
 	}
-	if len(events) == 0 {
-		return
-	}
 	a.journal(events)
 }
 
@@ -252,6 +249,9 @@ func (a *attempt) begun() {
 
 // journal writes down what changed.
 func (a *attempt) journal(events []store.Event) {
+	if len(events) == 0 {
+		return
+	}
 	for i := range events {
 		if events[i].RequestID == "" {
 			events[i].RequestID = a.r.c.RequestID

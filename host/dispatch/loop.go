@@ -16,6 +16,7 @@ import (
 // the combo repeats its whole set (CMB-10, CMB-16, CMB-41).
 func (r *run) targets(ctx context.Context) {
 	r.order = r.d.Router.Order(r.c.Route, r, r.t.Began)
+	r.carried = r.d.carries(r.c, r.t.Began)
 	r.traceOrder()
 	next := r.passes(ctx)
 	for set := orZero(r.c.Route.Config.MaxSetRetries); set > 0 && next == stepNext && r.last.set; set-- {
@@ -79,7 +80,7 @@ func (r *run) pass(ctx context.Context) step {
 		r.target = r.order.At(0)
 		return r.connections(ctx, r.target)
 	}
-	late := r.hungLast()
+	late := r.homeFirst(r.hungLast())
 	next := stepNext
 	for i := 0; i < n && next == stepNext; {
 		if i > 0 {
@@ -160,9 +161,15 @@ func (r *run) connections(ctx context.Context, rt *catalog.RouteTarget) step {
 // usual strategy, fill-first, costs nothing.
 func (r *run) each(ctx context.Context, rt *catalog.RouteTarget) (next step, some bool) {
 	var late []*catalog.Connection
+	home := r.homeOf(rt)
+	if s, whole := r.atHome(ctx, rt, home); s != stepNext || whole {
+		return s, true
+	}
 	if route.AccountStrategy(r.c.Route, rt.Provider, r.c.Catalog) == route.FillFirst {
 		for conn := range route.Candidates(rt, r.c.Key) {
-			some = true
+			if some = true; conn == home {
+				continue
+			}
 			if r.d.slow.last(conn.ID, r.t.Began) {
 				late = append(late, conn)
 				continue
@@ -173,7 +180,9 @@ func (r *run) each(ctx context.Context, rt *catalog.RouteTarget) (next step, som
 		}
 	} else {
 		for _, conn := range r.chosen(rt) {
-			some = true
+			if some = true; conn == home {
+				continue
+			}
 			if r.d.slow.last(conn.ID, r.t.Began) {
 				late = append(late, conn)
 				continue
@@ -218,6 +227,11 @@ func (r *run) connection(ctx context.Context, rt *catalog.RouteTarget, conn *cat
 	if len(r.t.Attempts) >= MaxAttempts {
 		r.t.Failure = r.tooMany()
 		return stepDone, false
+	}
+	if r.withheld(conn) {
+		r.t.exclude(target, resilience.Refusal{Gate: stateGate, Reason: stateGate, Wait: resilience.WaitNever})
+		r.d.Meter.Refused(stateGate)
+		return stepNext, false
 	}
 	if s, skips := r.skipsForTools(rt); skips {
 		return s, true
@@ -284,12 +298,6 @@ func (r *run) siblingNext(t catalog.Target) bool {
 	return false
 }
 
-// leaveOut records a target that has no candidate to ask.
-func (r *run) leaveOut(rt *catalog.RouteTarget, why wire.Reason) {
-	r.t.exclude(catalog.Target{Provider: rt.Provider, Model: rt.Model, Requested: r.c.Model}, resilience.Refusal{Gate: string(why), Reason: why})
-}
-
-// skipped records a target whose provider is out of this request.
 // accountNext says whether this request will ask another connection of the target that is being tried: when all of them fail, the last
 // one says so.
 func (r *run) accountNext(t catalog.Target) bool {
@@ -304,6 +312,12 @@ func (r *run) accountNext(t catalog.Target) bool {
 	return false
 }
 
+// leaveOut records a target that has no candidate to ask.
+func (r *run) leaveOut(rt *catalog.RouteTarget, why wire.Reason) {
+	r.t.exclude(catalog.Target{Provider: rt.Provider, Model: rt.Model, Requested: r.c.Model}, resilience.Refusal{Gate: string(why), Reason: why})
+}
+
+// skipped records a target whose provider is out of this request.
 func (r *run) skipped(rt *catalog.RouteTarget) {
 	t := catalog.Target{Provider: rt.Provider, Model: rt.Model, Requested: r.c.Model}
 	reason, _, _ := r.exhausted.Out(t)

@@ -82,6 +82,7 @@ func (a *attempt) deliver(ctx, actx context.Context, text []byte, whole bool, ro
 	}
 	a.sent += int64(len(text))
 	if !whole {
+		a.issuedLater(text)
 		return a.copyRest(ctx, actx, room)
 	}
 	return stepDone
@@ -120,6 +121,7 @@ func (a *attempt) copyRest(ctx, actx context.Context, buf []byte) step {
 	for {
 		n, err := a.resp.Body.Read(buf)
 		if n > 0 {
+			a.issuedLater(buf[:n])
 			if werr := a.r.out.Write(buf[:n]); werr != nil {
 				return a.clientLeft()
 			}

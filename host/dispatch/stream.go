@@ -182,7 +182,11 @@ func (p *pump) send(b []byte) bool {
 // error. It costs a few searches per read, and a parse only for events that seem to hold what is looked for.
 func (p *pump) peek(run []byte) (failure, before []byte) {
 	d := p.a.spoken()
-	p.done = p.done || marksEnd(d, run)
+	p.a.issued(run)
+	if !p.done && marksEnd(d, run) {
+		p.done = true
+		p.named(run)
+	}
 	if !p.finished && (finishes(d, run) || p.done && d == wire.OpenAIResponses) {
 		p.finished = true
 		upstream.Events(run, func(e upstream.Event) bool {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"strings"
 	"time"
 
 	"github.com/weirgate/weir/host/catalog"
@@ -32,7 +33,7 @@ type Trail struct {
 	Restated  string        // RST-7: rule and original status of the last restatement
 	Notes     []string      // what became of fields on the way to another dialect (TR-9)
 
-	Degraded   string // what of the request was not done as asked: background (OTH-20)
+	Degraded   string // what of the request was not done as asked: background (OTH-20), encrypted_state (SCN-16)
 	FewerTools string // how many of its tools the latest attempt sent, when it was not all (OTH-22)
 	Rescue     string // the model that answered because the accounts of the request's own are out of money (OTH-23)
 
@@ -91,6 +92,16 @@ func (t *Trail) Last() *Attempt {
 		return nil
 	}
 	return &t.Attempts[len(t.Attempts)-1]
+}
+
+// degrade adds to what was not done as asked, once.
+func (t *Trail) degrade(what string) {
+	switch {
+	case t.Degraded == "":
+		t.Degraded = what
+	case !strings.Contains(t.Degraded, what):
+		t.Degraded += ", " + what
+	}
 }
 
 // maxNotes bounds what is told of one call.

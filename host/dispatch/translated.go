@@ -87,6 +87,9 @@ func (a *attempt) newWay(to wire.Dialect) (*translate.Way, error) {
 	if err == nil && r.d.Signatures != nil {
 		way.Remember(ownSignatures{r.d.Signatures, r.c.Key})
 	}
+	if err == nil && len(r.carried.items) > 0 {
+		way.Reject(a.foreignSignature)
+	}
 	return way, err
 }
 
@@ -117,11 +120,20 @@ func (r *run) told() neutral.Told {
 
 // translated is the body for the upstream, or the client's own. What was dropped or bent stands in the trail.
 func (a *attempt) translated() (*body.Buffer, error) {
-	if a.way == nil {
-		return a.r.c.Body, nil
+	strips := a.strips()
+	if strips {
+		a.r.t.degrade(stateGate)
 	}
 	if a.own != nil { // the call is repeated
 		return a.own, nil
+	}
+	if a.way == nil && strips && a.r.c.Dialect == wire.OpenAIResponses {
+		b, err := a.stripped()
+		a.own = b
+		return b, err
+	}
+	if a.way == nil {
+		return a.r.c.Body, nil
 	}
 	text, notes, err := a.way.Body(make([]byte, 0, a.r.c.Body.Len()+a.r.c.Body.Len()/8+512))
 	for _, n := range notes {

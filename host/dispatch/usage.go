@@ -15,8 +15,10 @@ func (a *attempt) spoken() wire.Dialect {
 	return a.prep.Dialect
 }
 
-// readUsage notes the tokens that a plain answer states. Only a whole one is looked at.
+// readUsage notes the tokens that a plain answer states. Only a whole one is looked at. The state that it issues is noted as well.
 func (a *attempt) readUsage(b []byte, whole bool) {
+	a.issued(b)
+	a.answered(b, "id")
 	if whole {
 		a.noteUsage(b)
 	}

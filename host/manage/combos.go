@@ -241,6 +241,9 @@ func shownConfig(c catalog.ComboConfig) (v catalog.ComboConfigInput) {
 	if c.StreamRecovery != "" {
 		v.StreamRecovery = &c.StreamRecovery
 	}
+	if c.EncryptedState != "" {
+		v.EncryptedState = &c.EncryptedState
+	}
 	v.CooldownWait, v.Hedging, v.MaxSetRetries = c.CooldownWait, c.Hedging, c.MaxSetRetries
 	v.SetRetryDelay, v.HedgeDelay, v.PredictiveTTFT = millis(c.SetRetryDelay), millis(c.HedgeDelay), millis(c.PredictiveTTFT)
 	v.StickyWeighted, v.StickyRoundRobin = c.StickyWeighted, c.StickyRoundRobin

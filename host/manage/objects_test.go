@@ -71,10 +71,10 @@ func TestCombos(t *testing.T) {
 	r := newRig(t)
 	r.call("POST", "/api/providers", main).is(201)
 	r.call("POST", "/api/combos", `{"name":"best","models":["openai/gpt-5",{"model":"openai/gpt-5-mini","connectionId":"main","weight":2}],
-		"config":{"maxRetries":1,"targetTimeoutMs":2000,"stallTimeoutMs":5000,"streamRecovery":"hold"}}`).is(201).has("name", "best", "id", "best", "strategy", "priority", "isActive", true,
+		"config":{"maxRetries":1,"targetTimeoutMs":2000,"stallTimeoutMs":5000,"streamRecovery":"hold","encryptedState":"refuse"}}`).is(201).has("name", "best", "id", "best", "strategy", "priority", "isActive", true,
 		"targets.0.model", "openai/gpt-5", "targets.0.executionKey", "openai/gpt-5", "targets.0.weight", 1,
 		"targets.1.executionKey", "openai/gpt-5-mini@main", "targets.1.connectionId", "main", "targets.1.weight", 2,
-		"config.maxRetries", 1, "config.targetTimeoutMs", 2000, "config.stallTimeoutMs", 5000, "config.streamRecovery", "hold", "warning", nil, "revision", 1, "managedBy", "api")
+		"config.maxRetries", 1, "config.targetTimeoutMs", 2000, "config.stallTimeoutMs", 5000, "config.streamRecovery", "hold", "config.encryptedState", "refuse", "warning", nil, "revision", 1, "managedBy", "api")
 	r.call("POST", "/api/combos", `{"name":"best","targets":["openai/gpt-5"]}`).refused(409, "conflict")
 	read := r.call("GET", "/api/combos/best", "").is(200)
 	r.call("PUT", "/api/combos/best", read.text).is(200).has("targets.1.connectionId", "main", "revision", 2)

@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 			Local:  CooldownProfile{Base: 2 * time.Second, MaxSteps: 3},
 		},
 		MaxCooldown:          30 * time.Minute,
-		RouteDefaults:        RouteDefaults{FallbackOnOverflow: true, StreamRecovery: "off"},
+		RouteDefaults:        RouteDefaults{FallbackOnOverflow: true, StreamRecovery: "off", EncryptedState: "strip"},
 		ExposeRoutingHeaders: "auto",
 		FetchTimeout:         10 * time.Minute, BodyTimeout: 10 * time.Minute, ConnectTimeout: 30 * time.Second,
 		StreamIdleTimeout: 10 * time.Minute, ReadinessTimeout: 80 * time.Second, AttemptDeadline: 30 * time.Minute,

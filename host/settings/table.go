@@ -101,6 +101,10 @@ func routeRows() []Row {
 			Meaning: "what becomes of a stream that is cut: an error, another attempt behind the scenes, or a continuation",
 			at:      func(v *Values) any { return &v.RouteDefaults.StreamRecovery },
 		}, {
+			Path: "routeDefaults.encryptedState", Docs: []Doc{Resilience}, Default: "strip", Words: []string{"strip", "refuse"},
+			Meaning: "what becomes of encrypted reasoning in a request when another account than its issuer is asked: it is left out, or no other account is asked",
+			at:      func(v *Values) any { return &v.RouteDefaults.EncryptedState },
+		}, {
 			Path: "routeDefaults.fallbackOnContentFilter", Docs: []Doc{Resilience}, Default: false,
 			Meaning: "an answer refused by a content filter may try the next target",
 			at:      func(v *Values) any { return &v.RouteDefaults.FallbackOnFilter },

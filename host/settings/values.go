@@ -57,6 +57,7 @@ type RouteDefaults struct {
 	FirstContentTimeout time.Duration
 	StallTimeout        time.Duration
 	StreamRecovery      string // off, hold, continue (STM-64)
+	EncryptedState      string // strip, refuse (SCN-16)
 	FallbackOnFilter    bool
 	FallbackOnOverflow  bool
 }

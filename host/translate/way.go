@@ -29,6 +29,7 @@ type Way struct {
 	target   neutral.Target
 	told     neutral.Told
 	memory   Memory
+	foreign  func(signature string) bool // nil: none is
 }
 
 // Memory keeps signatures of calls for clients that cannot carry them, by the call's id as the client knows it (TR-19).
@@ -39,6 +40,9 @@ type Memory interface {
 
 // Remember has the way keep and find the signatures of calls in m.
 func (w *Way) Remember(m Memory) { w.memory = m }
+
+// Reject has the way drop thoughts whose signatures, as the upstream made them, are foreign to the account that is asked (TR-18).
+func (w *Way) Reject(foreign func(signature string) bool) { w.foreign = foreign }
 
 // recalled are the turns with the signatures of calls that the client could not carry.
 func (w *Way) recalled(turns []neutral.Turn) []neutral.Turn {
@@ -83,6 +87,11 @@ func NewWay(r *neutral.Request, to wire.Dialect, t neutral.Target, told neutral.
 func (w *Way) Body(dst []byte) ([]byte, []neutral.Note, error) {
 	r := *w.request
 	turns, dropped := repair.Thoughts(w.recalled(r.Turns), w.target.Family, w.from == w.to)
+	if w.foreign != nil {
+		more := 0
+		turns, more = repair.Without(turns, w.foreign)
+		dropped += more
+	}
 	r.Turns = turns
 	dst, notes, err := w.upstream.WriteRequest(dst, &r, w.target)
 	if dropped > 0 {

@@ -3,6 +3,7 @@ package repair
 import (
 	"bytes"
 	"encoding/base64"
+	"iter"
 	"slices"
 	"strings"
 
@@ -43,6 +44,42 @@ var toStd = strings.NewReplacer("-", "+", "_", "/")
 
 // Sealed says whether a body holds signatures of another dialect, so that it may not pass as it is.
 func Sealed(body []byte) bool { return bytes.Contains(body, sealedMark) }
+
+// Signatures yields the signatures that are sealed in a body, unsealed.
+func Signatures(body []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			i := bytes.Index(body, sealedMark)
+			if i < 0 {
+				return
+			}
+			body = body[i:]
+			end := bytes.IndexByte(body, '"')
+			if end < 0 {
+				return
+			}
+			if s, ok := Unseal(string(body[:end])); ok && !yield(s.Value) {
+				return
+			}
+			body = body[end:]
+		}
+	}
+}
+
+// Without returns turns without the thoughts whose signatures are foreign, and how many were dropped. The given turns stay as they are.
+func Without(turns []neutral.Turn, foreign func(signature string) bool) (out []neutral.Turn, dropped int) {
+	out = slices.Clone(turns)
+	for i := range out {
+		out[i].Parts = slices.DeleteFunc(slices.Clone(out[i].Parts), func(p neutral.Part) bool {
+			drop := p.Kind == neutral.Thought && p.Signature.Value != "" && foreign(p.Signature.Value)
+			if drop {
+				dropped++
+			}
+			return drop
+		})
+	}
+	return out, dropped
+}
 
 // Thoughts returns turns with only those thoughts that may go to family: what came from it gets its signature back byte for byte,
 // everything else is dropped whole, and of a call only the signature (TR-18). same says that the client speaks the dialect of the
