@@ -68,7 +68,7 @@ type entry struct {
 type sought struct {
 	*pattern
 	number   int       // rules with the same expression share it
-	literals [][]int32 // the sets, by the numbers of their texts
+	literals [][]int32 // the texts of its needs, by their numbers
 }
 
 func (s *Set) view(provider string) *view {
@@ -138,8 +138,8 @@ func (b *builder) pattern(p *pattern) sought {
 		b.expressions[p.expr] = n
 	}
 	s := sought{pattern: p, number: n}
-	for _, set := range p.literals {
-		s.literals = append(s.literals, b.list(set))
+	for _, need := range p.Needs {
+		s.literals = append(s.literals, b.list(need.Texts))
 	}
 	return s
 }

@@ -211,11 +211,10 @@ func branches(s string, whole *regexp.Regexp) []pattern {
 			all = nil
 			break
 		}
-		all = append(all, pattern{expr: expr, re: re, literals: scan.Literals(expr), anchored: scan.Anchored(expr), size: programSize(expr)})
+		all = append(all, newPattern(expr, re))
 	}
 	if all == nil {
-		expr := "(?i)" + s
-		all = []pattern{{expr: s, re: whole, literals: scan.Literals(expr), anchored: scan.Anchored(expr), size: programSize(expr)}}
+		all = []pattern{newPattern("(?i)"+s, whole)}
 	}
 	return all
 }

@@ -161,17 +161,14 @@ func (m *Match) matches(s *sight, source int, p *sought) (found, sure bool) {
 		}
 	}
 	for i, text := range s.cut {
-		if i == inMessage && s.twice && !p.anchored {
+		if i == inMessage && s.twice && !p.Anchored {
 			continue
 		}
 		if text == "" && s.cut != [textCount]string{} {
 			continue
 		}
-		if !m.affords(source, p.pattern, text) {
-			return false, false
-		}
-		if p.re.MatchString(text) {
-			return true, true
+		if found, sure = m.matchesIn(s, i, source, p); found || !sure {
+			return found, sure
 		}
 	}
 	return false, true

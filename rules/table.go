@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/weirgate/weir/rules/internal/scan"
 	"github.com/weirgate/weir/rules/internal/tree"
 	"github.com/weirgate/weir/sdk/wire"
 )
@@ -77,11 +78,11 @@ type rule struct {
 }
 
 type pattern struct {
-	expr     string
-	re       *regexp.Regexp
-	literals [][]string // one of each set is in every match
-	anchored bool       // it asks where a text or line begins or ends
-	size     int        // of its program
+	scan.Shape
+	expr string
+	re   *regexp.Regexp
+	rest *regexp.Regexp // what follows its gap, nil: it has none
+	size int            // of its program
 }
 
 // statuses is a set of statuses: 0 and 100 to 599.

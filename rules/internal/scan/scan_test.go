@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -92,28 +93,56 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestLiterals(t *testing.T) {
-	for expr, want := range map[string][][]string{
-		"(?i)Try Again in ([0-9.]+)s":      {{"try again in "}},
-		"model .* not found":               {{"model "}, {" not found"}},
-		"(quota|limit) reached":            {{"quota", "limit"}, {" reached"}},
-		"(?:quota|limit)s?":                {{"quota", "limit"}},
+func TestNeeds(t *testing.T) {
+	const far = Far
+	for expr, want := range map[string][]Need{
+		"(?i)Try Again in ([0-9.]{1,9})s":  {{[]string{"try again in "}, 0, 10}},
+		"model .* not found":               {{[]string{"model "}, 0, far}, {[]string{" not found"}, far, 0}},
+		"(quota|limit) reached":            {{[]string{"quota", "limit"}, 0, 8}, {[]string{" reached"}, 5, 0}},
+		"(?:quota|limit)s?":                {{[]string{"quota", "limit"}, 0, 1}},
 		"(?:quota|x)":                      nil,
 		"(?:abc)?d":                        nil,
-		"(?:abcd)+":                        {{"abcd"}},
-		"(?:abcd){2,3}":                    {{"abcd"}, {"abcd"}},
-		"(?:abc[0-9]defg|hij)k[lm]no?pqrs": {{"defg", "hij"}, {"pqrs"}},
+		"(?:abcd)+":                        {{[]string{"abcd"}, 0, far}},
+		"(?:abcd){2,3}":                    {{[]string{"abcd"}, 0, 8}},
+		"x(?:abcd){2,}":                    {{[]string{"abcd"}, 1, far}},
+		"(?:abc[0-9]defg|hij)k[lm]no?pqrs": {{[]string{"defg", "hij"}, 4, 8}, {[]string{"pqrs"}, 12, 0}},
+		"额度.{0,9}不足":                       {{[]string{"额度"}, 0, 11}, {[]string{"不足"}, 11, 0}},
 		"a.b":                              nil,
 		"(":                                nil,
 	} {
-		if got := Literals(expr); !slices.EqualFunc(got, want, slices.Equal) {
-			t.Errorf("Literals(%q) = %q, want %q", expr, got, want)
+		if diff := cmp.Diff(want, Needs(expr)); diff != "" {
+			t.Errorf("%s: %s", expr, diff)
 		}
 	}
 }
 
-// A text that an expression matches holds one literal of each set.
-func FuzzLiterals(f *testing.F) {
+func TestShape(t *testing.T) {
+	for _, c := range []struct {
+		expr string
+		want Shape
+	}{
+		{"(?i)Quota", Shape{Exact: true}},
+		{"Quota", Shape{}},
+		{"额度", Shape{Exact: true}},
+		{"(?i)quota$", Shape{Anchored: true}},
+		{`(?i)\bquota`, Shape{Edges: true}},
+		{"(?i)(token|key)s?.{0,20}gone", Shape{Gap: &Gap{Words: []string{"tokens", "token", "keys", "key"}, Most: 20, Rest: "(?i:GONE)"}}},
+		{"(?is)token.*gone", Shape{Gap: &Gap{Words: []string{"token"}, Most: Far * Far, Lines: true, Rest: "(?i:GONE)"}}},
+		{"token.{0,20}gone", Shape{}},
+		{"(?i)token.{1,20}gone", Shape{}},
+		{"(?i)tokens+.{0,20}gone", Shape{}},
+		{`(?i)token.{0,20}gone\b`, Shape{Edges: true}},
+		{"(?i)(token)?.{0,20}gone", Shape{}},
+	} {
+		got := ShapeOf(c.expr)
+		if got.Needs = nil; !cmp.Equal(got, c.want) {
+			t.Errorf("%s: %s", c.expr, cmp.Diff(c.want, got))
+		}
+	}
+}
+
+// A match holds a text of each need, with no more around it than the need says.
+func FuzzNeeds(f *testing.F) {
 	f.Add("(?i)quota|limit[0-9]", "LIMIT9")
 	f.Add("(?i)(a|b)+kelvin", "b\u212AELVIN")
 	f.Fuzz(func(t *testing.T, expr, text string) {
@@ -122,17 +151,31 @@ func FuzzLiterals(f *testing.F) {
 		}
 		expr = "(?i)" + expr
 		re, err := regexp.Compile(expr)
-		literals := Literals(expr)
-		if err != nil || !re.MatchString(text) {
+		needs := Needs(expr)
+		if err != nil {
 			return
 		}
-		folded := Fold(text)
-		for _, set := range literals {
-			if !slices.ContainsFunc(set, func(l string) bool { return strings.Contains(folded, l) }) {
-				t.Fatalf("%q matches %q, which has none of %q", expr, text, set)
+		at := re.FindStringIndex(text)
+		if at == nil {
+			return
+		}
+		folded := []rune(Fold(text[at[0]:at[1]]))
+		for _, n := range needs {
+			if !slices.ContainsFunc(n.Texts, func(l string) bool { return within(folded, []rune(l), n) }) {
+				t.Fatalf("%q matches %q, which has nothing of %v in its place", expr, string(folded), n)
 			}
 		}
 	})
+}
+
+// within reports whether text stands in a match where the need says.
+func within(match, text []rune, n Need) bool {
+	for i := range len(match) - len(text) + 1 {
+		if slices.Equal(match[i:i+len(text)], text) && i <= n.Before && len(match)-i-len(text) <= n.After {
+			return true
+		}
+	}
+	return false
 }
 
 func TestBranches(t *testing.T) {
