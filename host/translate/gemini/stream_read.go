@@ -95,7 +95,8 @@ func (r *Reader) say(p *neutral.Part, emit func(*neutral.Event)) {
 	if p.Text == "" && (p.Kind == neutral.Text || p.Signature.Value == "") {
 		return // TR-28
 	}
-	if !r.open || r.part.Kind != p.Kind {
+	again := p.Signature.Value != "" && r.part.Signature.Value != "" && p.Signature != r.part.Signature // of another thought
+	if !r.open || r.part.Kind != p.Kind || again {
 		r.close(emit)
 		r.open, r.part, r.text = true, neutral.Part{Kind: p.Kind}, r.text[:0]
 		r.send(emit, neutral.Event{Kind: neutral.Open, Index: r.next, Part: r.part})

@@ -23,6 +23,7 @@ type Reader struct {
 	stopped  bool
 	usage    neutral.Usage
 	event    neutral.Event
+	interleaving
 }
 
 // NewReader returns a reader for one stream.
@@ -44,14 +45,11 @@ func (r *Reader) Read(_, data []byte, emit func(*neutral.Event)) error {
 		m := v.Get("message")
 		r.usage.Merge(readUsage(m.Get("usage")))
 		r.begin(m.Get("id").Str, m.Get("model").Str, emit)
-	case "content_block_start":
-		r.begin("", "", emit)
-		r.close(emit)
-		r.start(v.Get("content_block"), emit)
-	case "content_block_delta":
-		r.delta(v.Get("delta"), emit)
-	case "content_block_stop":
-		r.close(emit)
+	case blockStart, blockDelta, blockStop:
+		r.block(kind, v, emit)
+		if r.heldBytes > maxHeld {
+			return fmt.Errorf("the calls of one answer that are not yet told are larger than %d bytes", maxHeld)
+		}
 	case "message_delta":
 		r.usage.Merge(readUsage(v.Get("usage")))
 		if s := v.Get("delta.stop_reason"); s.Type == gjson.String {
@@ -185,7 +183,7 @@ func (r *Reader) finish(emit func(*neutral.Event)) {
 	if r.finished || !r.begun {
 		return
 	}
-	r.close(emit)
+	r.closeAll(emit)
 	r.finished = true
 	stop, text := readStop(r.stop, r.sequence, r.called)
 	r.send(emit, neutral.Event{Kind: neutral.Finished, Stop: stop, StopText: text, Usage: r.usage})
