@@ -11,7 +11,7 @@ import (
 )
 
 // Beyond loopback nothing starts without a client key, and the refusal says which command makes one; with one it starts and asks
-// for it (SEC-2, CFG-2, CLI-3).
+// for it (SEC-2, CFG-2, CLI-3, SCN-18).
 func TestBeyondLoopbackNeedsAKey(t *testing.T) {
 	t.Parallel()
 	g := launch(t, setup{args: []string{"--listen", "0.0.0.0:0"}})
@@ -48,7 +48,7 @@ func TestBeyondLoopbackNeedsAKey(t *testing.T) {
 }
 
 // Management asks for the admin key or a key with the scope, on loopback too, and stops listening to one that guesses (SEC-1,
-// OBJ-15).
+// OBJ-15, SCN-18).
 func TestManagementNeedsTheAdminKey(t *testing.T) {
 	t.Parallel()
 	g := serve(t, setup{})

@@ -94,7 +94,7 @@ func (g *gateway) plugin(name string) (version, fault string) {
 }
 
 // Packs come, change, break, are mended and go under sixteen busy clients: no request fails, each change holds within a second
-// or so, a faulty version never replaces a working one and shows where its fault is (PLG-1, PLG-2, PLG-3, PLG-15).
+// or so, a faulty version never replaces a working one and shows where its fault is (PLG-1, PLG-2, PLG-3, PLG-15, SCN-19).
 func TestPluginsChangeUnderLoad(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

@@ -137,7 +137,7 @@ var markers = map[string]string{
 }
 
 // No secret is in a log, an answer, an error, a metric or a file of the data folder, also when the provider itself repeats the
-// key in its error (DATA-1, OBJ-6, SEC-6, OV-6, OBS-4).
+// key in its error (DATA-1, OBJ-6, SEC-6, OV-6, OBS-4, SCN-18).
 func TestSecretsAreSeenNowhere(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

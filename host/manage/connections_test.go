@@ -57,7 +57,7 @@ func TestConnectionFaults(t *testing.T) {
 		{`{"provider":"openai","apiKey":"sk-1","priority":"1"}`, "priority", "number"},
 		{`{"provider":"openai","apiKey":"sk-1","id":"a b"}`, "id", "letters"},
 		{`{"provider":"openai","apiKey":"sk-1","health":{}}`, "health", "not known"},
-		{`{"provider":"openai","apiKey":"sk-1","baseUrl":"http://169.254.169.254/v1"}`, "baseUrl", "never allowed"},
+		{`{"provider":"openai","apiKey":"sk-1","baseUrl":"http://169.254.169.254/v1"}`, "baseUrl", "never allowed"}, // SEC-5, SCN-18
 		{`{"provider":"openai","apiKey":"sk-1","baseUrl":"http://10.0.0.7/v1"}`, "baseUrl", "allowPrivate"},
 	} {
 		a := r.call("POST", "/api/providers", c.body).refused(400, "bad_request").has("error.details.0.field", c.field)

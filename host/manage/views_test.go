@@ -17,7 +17,7 @@ import (
 	"github.com/weirgate/weir/store"
 )
 
-// OBJ-25: explain lists what would be tried and what is left out by which gate until when, and touches nothing.
+// OBJ-25, OTH-53: explain lists what would be tried and what is left out by which gate until when, and touches nothing.
 func TestExplain(t *testing.T) {
 	r := newRig(t)
 	for _, id := range []string{"a", "b", "c", "d"} {

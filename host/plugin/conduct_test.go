@@ -52,7 +52,7 @@ func ask(t testing.TB, s *Set, connection string) {
 	}
 }
 
-// A plugin that breaks the rules five times in a minute is left alone for one, then tried (ABI-8, PLG-5).
+// A plugin that breaks the rules five times in a minute is left alone for one, then tried (ABI-8, PLG-5, SCN-19).
 func TestQuarantine(t *testing.T) {
 	c := newClock()
 	var events []string

@@ -103,7 +103,7 @@ func TestRemovedAndDraining(t *testing.T) {
 	}
 }
 
-// A bound stream that outlives its version's time goes on unhooked (ABI-5, ABI-7).
+// A bound stream that outlives its version's time goes on unhooked (ABI-5, ABI-7, SCN-19).
 func TestStreamsOfADrainedVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := setOf(t, Options{}, guestFile(counting()))

@@ -41,7 +41,7 @@ func TestGrantsAreNeverWider(t *testing.T) { // PLG-12, ABI-2
 	}
 }
 
-func TestSecretsAreNamesOnly(t *testing.T) { // PLG-12, DATA-1
+func TestSecretsAreNamesOnly(t *testing.T) { // PLG-12, DATA-1, SCN-18
 	g := Grants{Secrets: Secrets{"b": catalog.NewSecret("s3cret-value"), "a": {}}}
 	b, err := json.Marshal(g)
 	if err != nil || string(b) != `{"secrets":["a","b"]}` {

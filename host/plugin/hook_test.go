@@ -68,7 +68,7 @@ func failed(provider, model string, status int, body string) *rules.Reply {
 func judge(s *Set, provider string) *Judge { return s.Judge(&catalog.Provider{ID: provider}) }
 
 // A hook that breaks a rule costs this call its opinion and the instance, and nothing else: the next source is asked, the
-// next call gets a fresh instance (RUL-13, the rows of ABI-8 that need no metering).
+// next call gets a fresh instance (RUL-13, SCN-19, the rows of ABI-8 that need no metering).
 func TestViolations(t *testing.T) {
 	for _, c := range []struct {
 		name, kind string

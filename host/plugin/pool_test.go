@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -32,6 +33,27 @@ func TestWornInstancesAreReplaced(t *testing.T) { // ABI-7 step 7
 	}
 	if first := uint32(4+2) * 65536; most == 0 || most > 4*first {
 		t.Errorf("an instance of %d bytes is used again, the first call left %d", most, first)
+	}
+}
+
+// SCN-19: a million calls leave the memory as it was.
+func TestMemoryStaysFlat(t *testing.T) {
+	_, s := setOf(t, Options{}, guestFile(module{manifest: hookManifest, answer: `{"reason":"overloaded"}`}))
+	g := s.byName["acme"].v.guest
+	used := func(calls int) uint64 {
+		for range calls {
+			if err := g.call(t.Context(), wire.OpClassify, []byte("{}"), func([]byte) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := used(2_000)
+	if after := used(1_000_000); after > before+1<<20 {
+		t.Errorf("%d bytes before, %d after", before, after)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestHeadersUpstream(t *testing.T) {
 	}
 }
 
-// SEC-5: the address that is really dialled is checked, whatever name led to it; redirects are not followed.
+// SEC-5, SCN-18: the address that is really dialled is checked, whatever name led to it; redirects are not followed.
 func TestDialledAddresses(t *testing.T) {
 	hits := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -150,6 +150,11 @@ func TestDialledAddresses(t *testing.T) {
 	public.Provider.ManagedBy = catalog.ByAPI
 	if _, err := send(public); !errors.Is(err, ErrAddress) {
 		t.Error("a loopback address behind a public provider:", err)
+	}
+	named := query(strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)) // a name that leads elsewhere by now than when it was checked
+	named.Provider.Category, named.Provider.ManagedBy = catalog.APIKey, catalog.ByAPI
+	if _, err := send(named); !errors.Is(err, ErrAddress) || hits != 1 {
+		t.Error("a name that leads to a loopback address:", err, hits)
 	}
 	public.Connection.AllowPrivate = true
 	if resp, err := send(public); err != nil {
