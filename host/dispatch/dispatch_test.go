@@ -152,7 +152,7 @@ func TestNoUsableConnection(t *testing.T) {
 	rt := none.direct()
 	rt.Kind, rt.Name = catalog.KindCombo, "best"
 	if _, trail := none.do(rt, false); trail.Failure.Status != 404 || trail.Failure.Code != "no_executable_targets" {
-		t.Errorf("CMB-50: %+v", trail.Failure)
+		t.Errorf("CMB-50, OTH-51: %+v", trail.Failure)
 	}
 }
 

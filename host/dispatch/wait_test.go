@@ -270,7 +270,7 @@ func TestOpenBreaker(t *testing.T) {
 	})
 }
 
-// CMB-51: breakers alone keep a combo from answering: 503 with the first end.
+// CMB-51, OTH-51: breakers alone keep a combo from answering, whose targets are all there: 503 with the first end.
 func TestAllCoolingDown(t *testing.T) {
 	inLab(t, func(t *testing.T, l *lab) {
 		l.snap.Settings.ProviderBreaker.Local = settings.BreakerProfile{FailureThreshold: 1, DegradationThreshold: 1, ResetTimeout: 15 * time.Second}

@@ -128,6 +128,15 @@ func TestCooldownSettings(t *testing.T) {
 			t.Error("OV-22", v.ProviderCooldown, sources["providerCooldown.enabled"])
 		}
 	})
+	t.Run("OV-23 the environment's stall time beats all, since nothing stored stands for it", func(t *testing.T) {
+		v, _, warnings := Resolve(environment("STREAM_CONTENT_STALL_TIMEOUT_MS", "7000"), Stored{"streams.contentStallTimeoutMs": json.RawMessage("1")}, nil)
+		if v.ContentStall != 7*time.Second || len(warnings) == 0 {
+			t.Error(v.ContentStall, warnings)
+		}
+		if v, _, _ = Resolve(environment(), nil, nil); v.ContentStall >= 0 {
+			t.Error("not set, so that the budget adapts:", v.ContentStall)
+		}
+	})
 	t.Run("PCD-5 COOL-24 COOL-70 CMB-40 a bound that another field gives", func(t *testing.T) {
 		same(t, []string{"providerCooldown.maxRetryCooldownMs: providerCooldown.maxRetryCooldownMs must be at least providerCooldown.minRetryCooldownMs, which is 5000 ms"},
 			refused(t, Resilience, `{"providerCooldown":{"maxRetryCooldownMs":4999}}`))
