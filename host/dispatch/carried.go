@@ -232,7 +232,6 @@ func (r *run) stateElsewhere() (dialect.Failure, bool) {
 			withheld = true
 		case x.Target.Connection != nil && x.Target.Connection.ID == r.carried.home && x.Refusal.Wait != resilience.WaitNever && !x.Refusal.RetryAt.IsZero():
 			wait = max(r.backAt(x).Sub(r.d.Now()), time.Second)
-		case x.Target.Connection == nil: // a whole provider
 		}
 	}
 	if !withheld {

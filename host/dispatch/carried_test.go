@@ -191,6 +191,31 @@ func TestStateWaits(t *testing.T) {
 	})
 }
 
+// SCN-16, COOL-70: nobody waits for an account that is not to be asked.
+func TestStateWaitsForNobodyElse(t *testing.T) {
+	inLab(t, func(t *testing.T, l *lab) {
+		l.plan.Dialect = wire.OpenAIResponses
+		l.clock = time.Time{}
+		l.snap.Settings.RouteDefaults.EncryptedState = "refuse"
+		l.by = map[string]http.HandlerFunc{}
+		l.with("a", nil).with("b", nil)
+		good := reply{status: 200, text: thoughtOf("resp_a", "state-of-a")}
+		l.script["a"], l.script["b"] = []reply{good, says(429, "slow down", 600)}, []reply{says(429, "slow down", 3)}
+		l.guest.respond = l.document
+		ask := func(input string) *dispatch.Trail {
+			_, trail := l.ask(wire.OpenAIResponses, "/v1/responses", `{"model":"acme/large","input":[`+input+`]}`, false)
+			return trail
+		}
+		ask(said)
+		ask(said) // both cool now, b only for a moment
+		l.snap.Settings.WaitForCooldown = settings.WaitForCooldown{Enabled: true, MaxRetries: 3, MaxRetryWait: 10 * time.Second, Budget: 20 * time.Second}
+		trail := ask(thoughtA)
+		if f := trail.Failure; f == nil || f.Code != "encrypted_state_elsewhere" || f.RetryAfter != 10*time.Minute || trail.Waited != 0 || len(l.asked) != 3 {
+			t.Errorf("%v waited %s: %+v", l.asked, trail.Waited, f)
+		}
+	})
+}
+
 // SCN-16: state that is more than reasoning cannot be left out, so nobody but its issuer is asked, whatever the route says.
 func TestStateThatCannotBeStripped(t *testing.T) {
 	b := thinkers(t)

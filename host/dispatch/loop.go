@@ -291,7 +291,7 @@ func (r *run) siblingNext(t catalog.Target) bool {
 		return false
 	}
 	for conn := range route.Candidates(r.after, r.c.Key) {
-		if conn.ID != t.Connection.ID && !r.Refused(r.after, conn) {
+		if conn.ID != t.Connection.ID && !r.Refused(r.after, conn) && !r.withheld(conn) {
 			return true
 		}
 	}
@@ -305,7 +305,7 @@ func (r *run) accountNext(t catalog.Target) bool {
 		return false
 	}
 	for conn := range route.Candidates(r.target, r.c.Key) {
-		if conn.ID != t.Connection.ID && !r.tried(conn, r.target.Model) && !r.Refused(r.target, conn) {
+		if conn.ID != t.Connection.ID && !r.tried(conn, r.target.Model) && !r.Refused(r.target, conn) && !r.withheld(conn) {
 			return true
 		}
 	}

@@ -88,7 +88,7 @@ func (r *run) soonest() (id string, wait time.Duration) {
 			continue
 		}
 		for conn := range route.Candidates(rt, r.c.Key) {
-			if w := r.readyIn(rt, conn); w > 0 && (wait == 0 || w < wait) {
+			if w := r.readyIn(rt, conn); w > 0 && (wait == 0 || w < wait) && !r.withheld(conn) {
 				id, wait = conn.ID, w
 			}
 		}
