@@ -112,7 +112,7 @@ func (r *run) force(ctx context.Context) step {
 		for conn := range route.Candidates(rt, r.c.Key) {
 			t := r.to(rt, conn)
 			refusal := r.d.Ladder.Peek(r.moment(rt), t)
-			if refusal == nil || refusal.Gate != cooldownGate || refusal.Wait != resilience.WaitTransient || r.tried(conn, rt.Model) || r.exhausted.Target(t) || r.withheld(conn) {
+			if refusal == nil || refusal.Gate != cooldownGate || refusal.Wait != resilience.WaitTransient || r.tried(conn, rt.Model) || r.exhausted.Target(t) {
 				continue
 			}
 			r.target, r.after, r.forced = rt, nil, true
