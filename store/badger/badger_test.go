@@ -32,7 +32,7 @@ func small() Options {
 	return Options{Ballast: 1 << 20, Free: func(string) (uint64, error) { return math.MaxUint64, nil }}
 }
 
-func open(t *testing.T, dir string, o Options) *Store {
+func open(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
 	s, err := Open(dir, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func open(t *testing.T, dir string, o Options) *Store {
 	return s
 }
 
-func closed(t *testing.T, s *Store) {
+func closed(t testing.TB, s *Store) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatalf("close: %v", err)

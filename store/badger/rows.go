@@ -3,9 +3,9 @@ package badger
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	badgerdb "github.com/dgraph-io/badger/v4"
@@ -34,6 +34,7 @@ type span struct {
 	mu         sync.Mutex // held by each write of the table
 	loaded     bool
 	gone, last store.Seq
+	oldest     store.Seq // no block begins before it
 }
 
 func rowPrefix(table string) []byte { return append(append([]byte{prefixRow}, table...), 0) }
@@ -43,21 +44,6 @@ func rowKey(table string, seq store.Seq) []byte {
 }
 
 func tableKey(table string) []byte { return append([]byte{prefixTable}, table...) }
-
-func encodeRow(r *store.Row) []byte {
-	b := make([]byte, 0, 12+len(r.Data))
-	return append(binary.AppendVarint(append(b, layout), r.At), r.Data...)
-}
-
-func decodeRow(key, value []byte) (store.Row, error) {
-	r := reader{b: value}
-	if version := r.byte(); len(key) < 10 || version != layout {
-		return store.Row{}, errDamaged
-	}
-	row := store.Row{Seq: store.Seq(binary.BigEndian.Uint64(key[len(key)-8:])), At: r.varint()}
-	row.Data = append([]byte{}, r.b...)
-	return row, r.err
-}
 
 // span returns the table's span, locked; the first time after an opening it is read. Call unlock.
 func (s *Store) span(table string) (*span, error) {
@@ -98,14 +84,14 @@ func spanOf(txn *badgerdb.Txn, table string) (gone, last store.Seq, err error) {
 		return 0, 0, err
 	}
 	gone, last = store.Seq(n), store.Seq(n)
-	rows, err := rowsBefore(txn, table, 0, 1)
-	if len(rows) > 0 {
-		last = max(last, rows[0].Seq)
-	}
+	err = blocksBefore(txn, table, 0, func(b block) (bool, error) {
+		last = max(last, b.last())
+		return false, nil
+	})
 	return gone, last, err
 }
 
-// AppendRows writes rows behind those of the table; as many as fit are one transaction.
+// AppendRows writes rows behind those of the table, packed in blocks; as many as fit are one transaction.
 func (s *Store) AppendRows(ctx context.Context, table string, rows ...store.Row) (store.Seq, error) {
 	if err := s.usable(ctx); err != nil {
 		return 0, err
@@ -121,10 +107,12 @@ func (s *Store) AppendRows(ctx context.Context, table string, rows ...store.Row)
 	for len(rows) > 0 {
 		n := cutRows(rows)
 		err := s.write(func(txn *badgerdb.Txn) error {
-			for i := range rows[:n] {
-				if err := txn.Set(rowKey(table, t.last+store.Seq(i)+1), encodeRow(&rows[i])); err != nil {
+			for at := 0; at < n; {
+				some := rows[at : at+cutBlock(rows[at:n])]
+				if err := txn.Set(rowKey(table, t.last+store.Seq(at)+1), encodeBlock(some)); err != nil {
 					return err
 				}
+				at += len(some)
 			}
 			return nil
 		})
@@ -154,9 +142,15 @@ func (s *Store) NewestRows(ctx context.Context, table string, before store.Seq) 
 		if err := state.CheckTable(table); err != nil {
 			return nil, err
 		}
+		t, err := s.span(table)
+		if err != nil {
+			return nil, err
+		}
+		gone := t.gone
+		t.mu.Unlock()
 		err = s.with(func(db *badgerdb.DB) error {
 			return db.View(func(txn *badgerdb.Txn) error {
-				rows, err = rowsBefore(txn, table, before, readRows)
+				rows, err = rowsBefore(txn, table, before, gone, readRows)
 				return err
 			})
 		})
@@ -164,26 +158,53 @@ func (s *Store) NewestRows(ctx context.Context, table string, before store.Seq) 
 	})
 }
 
-// rowsBefore reads rows newest first, at most limit and about readBytes.
-func rowsBefore(txn *badgerdb.Txn, table string, before store.Seq, limit int) (rows []store.Row, err error) {
+// rowsBefore reads rows newest first, those of whole blocks until there are limit or about readBytes, and none up to gone.
+func rowsBefore(txn *badgerdb.Txn, table string, before, gone store.Seq, limit int) (rows []store.Row, err error) {
+	bytes := 0
+	err = blocksBefore(txn, table, before, func(b block) (bool, error) {
+		if b.last() <= gone {
+			return false, nil
+		}
+		some, err := b.rows()
+		if err != nil {
+			return false, fmt.Errorf("rows of %s: %w", table, err)
+		}
+		for _, row := range slices.Backward(some) {
+			if (before == 0 || row.Seq < before) && row.Seq > gone {
+				rows, bytes = append(rows, row), bytes+len(row.Data)
+			}
+		}
+		return len(rows) < limit && bytes < readBytes, nil
+	})
+	return rows, err
+}
+
+// blocksBefore calls each for the blocks that begin before before, newest first, until it says no.
+func blocksBefore(txn *badgerdb.Txn, table string, before store.Seq, each func(block) (bool, error)) error {
 	o := badgerdb.DefaultIteratorOptions
-	o.Prefix, o.Reverse, o.PrefetchSize = rowPrefix(table), true, 16
+	o.Prefix, o.Reverse, o.PrefetchSize = rowPrefix(table), true, 2
 	it := txn.NewIterator(o)
 	defer it.Close()
-	from := rowKey(table, before-1) // of 0 it is behind the last one
-	bytes := 0
-	for it.Seek(from); it.ValidForPrefix(o.Prefix) && len(rows) < limit && bytes < readBytes; it.Next() {
-		item := it.Item()
+	return walk(it, o.Prefix, rowKey(table, before-1), each) // of 0 it is behind the last one
+}
+
+// walk calls each for the blocks from a key on. A block is valid until each returns.
+func walk(it *badgerdb.Iterator, prefix, from []byte, each func(block) (bool, error)) error {
+	for it.Seek(from); it.ValidForPrefix(prefix); it.Next() {
+		item, more := it.Item(), false
 		err := item.Value(func(value []byte) error {
-			row, err := decodeRow(item.Key(), value)
-			rows, bytes = append(rows, row), bytes+len(value)
+			b, err := readBlock(item.Key(), value)
+			if err != nil {
+				return err
+			}
+			more, err = each(b)
 			return err
 		})
-		if err != nil {
-			return nil, fmt.Errorf("a row of %s: %w", table, err)
+		if err != nil || !more {
+			return err
 		}
 	}
-	return rows, nil
+	return nil
 }
 
 // PruneRows removes the oldest rows of a table, in transactions of a bounded size. While degraded nothing is removed.
@@ -212,11 +233,13 @@ func (s *Store) PruneRows(ctx context.Context, table string, keep store.Keep) (r
 	}
 }
 
-// pruneSome removes at most limit rows in one transaction. The caller holds the span.
+// pruneSome removes at most limit rows in one transaction: blocks that hold nothing else go, and of the last one the table knows how
+// much of it is gone. The caller holds the span.
 func (s *Store) pruneSome(table string, t *span, keep store.Keep, limit int) (n int, err error) {
+	var empty []store.Seq
 	err = s.with(func(db *badgerdb.DB) error {
 		return db.View(func(txn *badgerdb.Txn) (err error) {
-			n, err = expired(txn, table, t, keep, limit)
+			n, empty, err = expired(txn, table, t, keep, limit)
 			return err
 		})
 	})
@@ -225,8 +248,8 @@ func (s *Store) pruneSome(table string, t *span, keep store.Keep, limit int) (n 
 	}
 	gone := t.gone + store.Seq(n)
 	err = s.write(func(txn *badgerdb.Txn) error {
-		for seq := t.gone + 1; seq <= gone; seq++ {
-			if err := txn.Delete(rowKey(table, seq)); err != nil {
+		for _, first := range empty {
+			if err := txn.Delete(rowKey(table, first)); err != nil {
 				return err
 			}
 		}
@@ -235,39 +258,58 @@ func (s *Store) pruneSome(table string, t *span, keep store.Keep, limit int) (n 
 	if err != nil {
 		return 0, err
 	}
-	t.gone = gone
+	if t.gone = gone; len(empty) > 0 {
+		t.oldest = empty[len(empty)-1] + 1
+	}
 	return n, nil
 }
 
-// expired counts how many of the oldest rows may go. Those beyond the number that stays are not read for it.
-func expired(txn *badgerdb.Txn, table string, t *span, keep store.Keep, limit int) (n int, err error) {
+// expired counts how many of the oldest rows may go, and says which blocks are empty then. A place without a row counts as one that
+// is gone: a kill took it with the last second.
+func expired(txn *badgerdb.Txn, table string, t *span, keep store.Keep, limit int) (n int, empty []store.Seq, err error) {
 	rows := int(t.last - t.gone)
+	must := 0 // go for their number
 	if keep.Rows >= 0 {
-		n = max(0, min(rows-keep.Rows, limit))
+		must = max(0, rows-keep.Rows)
 	}
-	for n < min(rows, limit) {
-		item, err := txn.Get(rowKey(table, t.gone+store.Seq(n)+1))
-		if errors.Is(err, badgerdb.ErrKeyNotFound) { // a kill took it with the last second
-			n++
-			continue
+	most := min(rows, limit)
+	n = min(must, most)
+	o := badgerdb.DefaultIteratorOptions
+	o.Prefix, o.PrefetchSize = rowPrefix(table), 2
+	it := txn.NewIterator(o)
+	defer it.Close()
+	err = walk(it, o.Prefix, rowKey(table, t.oldest), func(b block) (bool, error) {
+		if b.last() > t.gone+store.Seq(n) { // not gone for its number: for its age?
+			young, err := old(&b, keep.Since)
+			if err != nil {
+				return false, err
+			}
+			n = min(max(n, int(young-1-t.gone)), most)
 		}
-		if err != nil {
-			return 0, err
+		if b.last() > t.gone+store.Seq(n) {
+			return false, nil
 		}
-		var row store.Row
-		err = item.Value(func(value []byte) error {
-			row, err = decodeRow(item.Key(), value)
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-		if row.At >= keep.Since {
-			break
-		}
-		n++
+		empty = append(empty, b.first)
+		return true, nil
+	})
+	return n, empty, err
+}
+
+// old is the place of the first row of a block that is not from before since, or the one behind the block.
+func old(b *block, since int64) (store.Seq, error) {
+	if b.latest < since {
+		return b.last() + 1, nil
 	}
-	return n, nil
+	rows, err := b.rows()
+	if err != nil {
+		return 0, err
+	}
+	for i := range rows {
+		if rows[i].At >= since {
+			return rows[i].Seq, nil
+		}
+	}
+	return b.last() + 1, nil
 }
 
 // CountRows is how many rows a table holds.
