@@ -205,7 +205,7 @@ func (p *ruleParser) patterns(field string, raw json.RawMessage) {
 // literals stand.
 func branches(s string, whole *regexp.Regexp) []pattern {
 	var all []pattern
-	for _, expr := range scan.Branches("(?i)" + s) {
+	for _, expr := range scan.Branches("(?i)"+s, longExpression) {
 		re, err := regexp.Compile(expr)
 		if err != nil {
 			all = nil

@@ -18,11 +18,12 @@ const (
 
 // sight is what a plugin with a given need of text sees of the answer: so much of each text.
 type sight struct {
-	limit int
-	cut   [textCount]string
-	ends  [textCount]int32 // where the visible part ends in the folded text
-	twice bool             // the message stands in another text too, as words of their own
-	tried []int8           // per expression of the view: does it match? 0 unknown, 1 yes, -1 no
+	limit   int
+	cut     [textCount]string
+	ends    [textCount]int32 // where the visible part ends in the folded text
+	longest [textCount]int   // how long the words of a text are, 0: not known
+	twice   bool             // the message stands in another text too, as words of their own
+	tried   []int8           // per expression of the view: does it match? 0 unknown, 1 yes, -1 no
 }
 
 // look returns the sight of limit bytes.

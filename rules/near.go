@@ -42,7 +42,7 @@ func (m *Match) pivot(s *sight, i int, p *sought) (int, bool) {
 		if first > s.ends[i] {
 			return -1, false
 		}
-		if need := &p.Needs[n]; first > latest && need.Before < scan.Far && need.After < scan.Far {
+		if need := &p.Needs[n]; first > latest && need.Bounded() {
 			best, latest = n, first
 		}
 	}
@@ -54,13 +54,18 @@ func (m *Match) pivot(s *sight, i int, p *sought) (int, bool) {
 func (m *Match) around(s *sight, i, source int, p *sought, pivot int) (found, sure bool) {
 	text, need := s.cut[i], &p.Needs[pivot]
 	folded := m.folded[i][:len(text)]
+	longest := 0
+	if need.Before.Words+need.After.Words > 0 {
+		longest = s.longestWord(i)
+	}
+	before, after := need.Before.In(longest)+1, need.After.In(longest)+1
 	for k, marker := range p.literals[pivot] {
 		if m.found[i][marker] > s.ends[i] {
 			continue
 		}
 		word, from, to := need.Texts[k], 0, 0
 		for at := int(m.found[i][marker]) - len(word); ; {
-			lo, hi := back(text, at, need.Before+1), ahead(text, at+len(word), need.After+1)
+			lo, hi := back(text, at, before), ahead(text, at+len(word), after)
 			if p.holdsOthers(folded[lo:hi], pivot) {
 				if lo > to {
 					if found, sure = m.part(source, p, text, folded, from, to); found || !sure {
@@ -81,6 +86,14 @@ func (m *Match) around(s *sight, i, source int, p *sought, pivot int) (found, su
 		}
 	}
 	return false, true
+}
+
+// longestWord looks once for how long the words of a text are.
+func (s *sight) longestWord(i int) int {
+	if s.longest[i] == 0 {
+		s.longest[i] = scan.LongestWord(s.cut[i])
+	}
+	return s.longest[i]
 }
 
 // holdsOthers reports whether a part of a folded text has a text of each need but one.
@@ -199,6 +212,10 @@ func ahead(text string, at, n int) int {
 	}
 	return at
 }
+
+// longExpression is from which length on, in characters, the alternatives at an expression's end are tried one by one: package
+// regexp runs programs above 500 instructions in its slow way.
+const longExpression = 100
 
 // newPattern compiles a part of an expression.
 func newPattern(expr string, re *regexp.Regexp) pattern {

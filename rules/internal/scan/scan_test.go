@@ -94,19 +94,23 @@ func TestCut(t *testing.T) {
 }
 
 func TestNeeds(t *testing.T) {
-	const far = Far
+	is := func(before, after int, texts ...string) Need {
+		return Need{texts, Reach{Runes: before}, Reach{Runes: after}}
+	}
 	for expr, want := range map[string][]Need{
-		"(?i)Try Again in ([0-9.]{1,9})s":  {{[]string{"try again in "}, 0, 10}},
-		"model .* not found":               {{[]string{"model "}, 0, far}, {[]string{" not found"}, far, 0}},
-		"(quota|limit) reached":            {{[]string{"quota", "limit"}, 0, 8}, {[]string{" reached"}, 5, 0}},
-		"(?:quota|limit)s?":                {{[]string{"quota", "limit"}, 0, 1}},
+		"(?i)Try Again in ([0-9.]{1,9})s":  {is(0, 10, "try again in ")},
+		"model .* not found":               {is(0, Far, "model "), is(Far, 0, " not found")},
+		"(quota|limit) reached":            {is(0, 8, "quota", "limit"), is(5, 0, " reached")},
+		"(?:quota|limit)s?":                {is(0, 1, "quota", "limit")},
 		"(?:quota|x)":                      nil,
 		"(?:abc)?d":                        nil,
-		"(?:abcd)+":                        {{[]string{"abcd"}, 0, far}},
-		"(?:abcd){2,3}":                    {{[]string{"abcd"}, 0, 8}},
-		"x(?:abcd){2,}":                    {{[]string{"abcd"}, 1, far}},
-		"(?:abc[0-9]defg|hij)k[lm]no?pqrs": {{[]string{"defg", "hij"}, 4, 8}, {[]string{"pqrs"}, 12, 0}},
-		"额度.{0,9}不足":                       {{[]string{"额度"}, 0, 11}, {[]string{"不足"}, 11, 0}},
+		"(?:abcd)+":                        {is(0, Far, "abcd")},
+		"(?:abcd){2,3}":                    {is(0, 8, "abcd")},
+		"x(?:abcd){2,}":                    {is(1, Far, "abcd")},
+		"(?:abc[0-9]defg|hij)k[lm]no?pqrs": {is(4, 8, "defg", "hij"), is(12, 0, "pqrs")},
+		"额度.{0,9}不足":                       {is(0, 11, "额度"), is(11, 0, "不足")},
+		`max(?: \w+){0,2} many\d*`:         {{[]string{"max"}, Reach{}, Reach{7, 3}}, {[]string{" many"}, Reach{5, 2}, Reach{0, 1}}},
+		`max\S+many`:                       {is(0, Far, "max"), is(Far, 0, "many")},
 		"a.b":                              nil,
 		"(":                                nil,
 	} {
@@ -170,8 +174,9 @@ func FuzzNeeds(f *testing.F) {
 
 // within reports whether text stands in a match where the need says.
 func within(match, text []rune, n Need) bool {
+	longest := LongestWord(string(match))
 	for i := range len(match) - len(text) + 1 {
-		if slices.Equal(match[i:i+len(text)], text) && i <= n.Before && len(match)-i-len(text) <= n.After {
+		if slices.Equal(match[i:i+len(text)], text) && i <= n.Before.In(longest) && len(match)-i-len(text) <= n.After.In(longest) {
 			return true
 		}
 	}
@@ -179,8 +184,8 @@ func within(match, text []rune, n Need) bool {
 }
 
 func TestBranches(t *testing.T) {
-	for expr, want := range map[string]string{"abc": "", "(?i)a+b|cd": "2", "(a|b)c": "", "xa|xb": "", "(": "", "^a|(?m:^b$)|c{2,3}": "3"} {
-		got := Branches(expr)
+	for expr, want := range map[string]string{"abc": "", "(?i)a+b|cd": "2", "(a|b)c": "", "xa|xb": "", "(": "", "^a|(?m:^b$)|c{2,3}": "3", "(?i)a.{0,9}(b|cd)": "2"} {
+		got := Branches(expr, 10)
 		if len(got) == 0 && want == "" {
 			continue
 		}

@@ -41,17 +41,48 @@ func ShapeOf(expr string) Shape {
 }
 
 // Branches returns the alternatives of a regular expression, each as one of its own; none when it has no alternatives on its
-// outermost level. A text matches the expression where it matches one of them.
-func Branches(expr string) []string {
+// outermost level. A text matches the expression where it matches one of them. An expression longer than most characters
+// is split at its last part too.
+func Branches(expr string, most int) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil || re.Op != syntax.OpAlternate {
+	if err != nil {
 		return nil
 	}
-	all := make([]string, len(re.Sub))
-	for i, sub := range re.Sub {
-		all[i] = sub.String()
+	subs := []*syntax.Regexp{re}
+	if re.Op == syntax.OpAlternate {
+		subs = re.Sub
+	}
+	var all []string
+	for _, sub := range subs {
+		if length(sub).Runes > most {
+			all = append(all, endings(sub)...)
+		} else {
+			all = append(all, sub.String())
+		}
+	}
+	if len(all) == 1 {
+		return nil
 	}
 	return all
+}
+
+// endings splits an expression whose last part has alternatives.
+func endings(re *syntax.Regexp) []string {
+	if re.Op == syntax.OpConcat {
+		last := len(re.Sub) - 1
+		ends := re.Sub[last]
+		for ends.Op == syntax.OpCapture {
+			ends = ends.Sub[0]
+		}
+		if ends.Op == syntax.OpAlternate {
+			all := make([]string, len(ends.Sub))
+			for i, end := range ends.Sub {
+				all[i] = (&syntax.Regexp{Op: syntax.OpConcat, Sub: append(slices.Clone(re.Sub[:last]), end)}).String()
+			}
+			return all
+		}
+	}
+	return []string{re.String()}
 }
 
 func has(re *syntax.Regexp, ops ...syntax.Op) bool {
