@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weirgate/weir/host/catalog"
 	"github.com/weirgate/weir/sdk/wire"
 )
 
@@ -106,19 +107,15 @@ func dialGuard(private bool) func(network, address string, _ syscall.RawConn) er
 		if err != nil {
 			return fmt.Errorf("%w: %s", ErrAddress, address)
 		}
-		ip := ap.Addr().Unmap()
-		switch {
-		case ip.IsLinkLocalUnicast(), ip.IsLinkLocalMulticast(), ip.IsMulticast(), ip.IsUnspecified(),
-			ip == netip.MustParseAddr("fd00:ec2::254"):
+		switch ip := ap.Addr(); {
+		case catalog.Forbidden(ip):
 			return fmt.Errorf("%w: link-local and metadata addresses are never dialled", ErrAddress)
-		case !private && (ip.IsPrivate() || ip.IsLoopback() || carrierNAT.Contains(ip)):
+		case !private && catalog.Private(ip):
 			return fmt.Errorf("%w: a private address needs category local or allow_private", ErrAddress)
 		}
 		return nil
 	}
 }
-
-var carrierNAT = netip.MustParsePrefix("100.64.0.0/10")
 
 // Close drops idle connections.
 func (c *Client) Close() {

@@ -162,8 +162,10 @@ func TestDialledAddresses(t *testing.T) {
 	} else {
 		resp.Body.Close()
 	}
-	if _, err := send(query("http://169.254.169.254")); !errors.Is(err, ErrAddress) {
-		t.Error("a metadata address:", err)
+	for _, address := range []string{"169.254.169.254", "[fd00:ec2::254]", "168.63.129.16", "100.100.100.200", "[64:ff9b::a9fe:a9fe]", "[::ffff:169.254.169.254]"} {
+		if _, err := send(query("http://" + address)); !errors.Is(err, ErrAddress) {
+			t.Error("a metadata address:", address, err)
+		}
 	}
 }
 
