@@ -100,3 +100,17 @@ func BenchmarkAppendRows(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/row")
 }
+
+// OBJ-18: a row that is gone already does not keep an older one behind it, although it is in the same block and younger.
+func TestGoneRowsKeepNothing(t *testing.T) {
+	s := open(t, t.TempDir(), small())
+	if _, err := s.AppendRows(t.Context(), "t", store.Row{At: 9}, store.Row{At: 1}, store.Row{At: 9}); err != nil {
+		t.Fatal(err)
+	}
+	for _, keep := range []store.Keep{{Rows: 2}, {Since: 5, Rows: -1}} {
+		if n, err := s.PruneRows(t.Context(), "t", keep); n != 1 || err != nil {
+			t.Errorf("%+v: %d rows went (%v)", keep, n, err)
+		}
+	}
+	closed(t, s)
+}

@@ -280,7 +280,7 @@ func expired(txn *badgerdb.Txn, table string, t *span, keep store.Keep, limit in
 	defer it.Close()
 	err = walk(it, o.Prefix, rowKey(table, t.oldest), func(b block) (bool, error) {
 		if b.last() > t.gone+store.Seq(n) { // not gone for its number: for its age?
-			young, err := old(&b, keep.Since)
+			young, err := old(&b, keep.Since, t.gone+store.Seq(n))
 			if err != nil {
 				return false, err
 			}
@@ -295,8 +295,8 @@ func expired(txn *badgerdb.Txn, table string, t *span, keep store.Keep, limit in
 	return n, empty, err
 }
 
-// old is the place of the first row of a block that is not from before since, or the one behind the block.
-func old(b *block, since int64) (store.Seq, error) {
+// old is the place of the first row of a block behind gone that is not from before since, or the one behind the block.
+func old(b *block, since int64, gone store.Seq) (store.Seq, error) {
 	if b.latest < since {
 		return b.last() + 1, nil
 	}
@@ -305,7 +305,7 @@ func old(b *block, since int64) (store.Seq, error) {
 		return 0, err
 	}
 	for i := range rows {
-		if rows[i].At >= since {
+		if rows[i].Seq > gone && rows[i].At >= since {
 			return rows[i].Seq, nil
 		}
 	}
