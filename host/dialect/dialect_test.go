@@ -67,7 +67,7 @@ func TestStatusTable(t *testing.T) {
 			t.Errorf("%d messages: %v", row.status, messages)
 		}
 		gemini := decode(t, dialect.Body(wire.GeminiGenerate, f))["error"].(map[string]any)
-		if gemini["status"] != row.gemini || gemini["code"] != float64(row.status) {
+		if gemini["status"] != row.gemini || gemini["code"] != float64(dialect.StatusFor(wire.GeminiGenerate, row.status)) {
 			t.Errorf("%d gemini: %v", row.status, gemini)
 		}
 	}
@@ -102,19 +102,19 @@ func TestFactsOfOtherSections(t *testing.T) {
 // INF-34: a stream that has begun ends with one error event in its own dialect, and never as if it were whole.
 func TestStreamError(t *testing.T) {
 	f := dialect.Failure{Status: 502, Message: "cut"}
-	chat := string(dialect.StreamError(wire.OpenAIChat, f))
+	chat := string(dialect.StreamError(wire.OpenAIChat, f, dialect.Place{}))
 	if !strings.HasPrefix(chat, `data: {"error":{"message":"cut"`) || strings.Contains(chat, "[DONE]") || !strings.HasSuffix(chat, "\n\n") {
 		t.Error(chat)
 	}
-	messages := string(dialect.StreamError(wire.AnthropicMessages, f))
+	messages := string(dialect.StreamError(wire.AnthropicMessages, f, dialect.Place{}))
 	if !strings.HasPrefix(messages, "event: error\ndata: {\"type\":\"error\"") || strings.Contains(messages, "message_stop") {
 		t.Error(messages)
 	}
-	responses := string(dialect.StreamError(wire.OpenAIResponses, f))
+	responses := string(dialect.StreamError(wire.OpenAIResponses, f, dialect.Place{}))
 	if !strings.HasPrefix(responses, "event: error\n") || !strings.Contains(responses, "event: response.failed\n") {
 		t.Error(responses)
 	}
-	if gemini := string(dialect.StreamError(wire.GeminiGenerate, f)); !strings.HasPrefix(gemini, `data: {"error":{"code":502`) {
+	if gemini := string(dialect.StreamError(wire.GeminiGenerate, f, dialect.Place{})); !strings.HasPrefix(gemini, `data: {"error":{"code":502`) {
 		t.Error(gemini)
 	}
 }

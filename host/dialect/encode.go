@@ -77,7 +77,7 @@ func errorObject(d wire.Dialect, f Failure) object {
 		return object{{"type", "error"}, {"error", inner}, {"request_id", f.RequestID}}
 	case wire.GeminiGenerate:
 		return object{{"error", object{
-			{"code", f.Status}, {"message", f.Message}, {"status", geminiStatus(f.Status)}, {"details", geminiDetails(f)},
+			{"code", StatusFor(d, f.Status)}, {"message", f.Message}, {"status", geminiStatus(f.Status)}, {"details", geminiDetails(f)},
 		}}}
 	}
 	inner := object{{"message", f.Message}, {"type", f.Type}, {"param", param(f.Facts)}, {"code", orNull(f.Code)}}
@@ -152,18 +152,31 @@ func Headers(h http.Header, f Failure) {
 	}
 }
 
+// Place is where in a stream its failure is told. Only responses needs it: its events are numbered, and the last one holds the whole
+// response.
+type Place struct {
+	ID       string // of the answer
+	Model    string // as the client named it
+	Created  int64  // Unix seconds
+	Sequence int64  // number of the next event
+}
+
 // StreamError is what is sent when a stream that has begun cannot go on, before its connection ends cleanly (INF-34).
-func StreamError(d wire.Dialect, f Failure) []byte {
+func StreamError(d wire.Dialect, f Failure, p Place) []byte {
 	f = f.WithDefaults()
 	body := Body(d, f)
 	switch d {
 	case wire.AnthropicMessages:
 		return frame("error", body)
 	case wire.OpenAIResponses:
-		failed, _ := plain(object{{"type", "response.failed"}, {"response", object{
-			{"status", "failed"}, {"error", object{{"code", orNull(f.Code)}, {"message", f.Message}}},
+		event, _ := plain(object{
+			{"type", "error"}, {"sequence_number", p.Sequence}, {"code", orNull(f.Code)}, {"message", f.Message}, {"param", param(f.Facts)},
+		})
+		failed, _ := plain(object{{"type", "response.failed"}, {"sequence_number", p.Sequence + 1}, {"response", object{
+			{"id", p.ID}, {"object", "response"}, {"created_at", p.Created}, {"status", "failed"},
+			{"error", object{{"code", orNull(f.Code)}, {"message", f.Message}}}, {"incomplete_details", nil},
+			{"model", p.Model}, {"output", []object{}}, {"usage", nil},
 		}}})
-		event, _ := plain(object{{"type", "error"}, {"code", orNull(f.Code)}, {"message", f.Message}, {"param", nil}})
 		return append(frame("error", event), frame("response.failed", failed)...)
 	}
 	return frame("", body)

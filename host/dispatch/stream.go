@@ -28,8 +28,9 @@ type pump struct {
 	finished bool       // a finish reason was seen
 	done     bool       // the dialect's end marker was seen
 	midEvent bool
-	over     bool // the upstream's end marker was seen, whatever its guest made of it
-	whole    bool // the upstream ended the stream properly
+	told     numbering // of a client whose events are numbered
+	over     bool      // the upstream's end marker was seen, whatever its guest made of it
+	whole    bool      // the upstream ended the stream properly
 	hooked   hookedStream
 	mending
 
@@ -175,6 +176,9 @@ func (p *pump) send(b []byte) bool {
 	}
 	p.a.sent += int64(len(b))
 	p.midEvent = !endsEvent(b)
+	if numbered(p.a.r.c.Dialect) {
+		p.told.note(b)
+	}
 	return p.a.r.out.Flush() == nil
 }
 
@@ -382,7 +386,7 @@ func (p *pump) tellFailure() {
 	if !t.Committed || t.Failure == nil {
 		return
 	}
-	out := dialect.StreamError(p.a.r.c.Dialect, *t.Failure)
+	out := dialect.StreamError(p.a.r.c.Dialect, *t.Failure, p.told.place(p.a.r))
 	if p.midEvent {
 		out = append([]byte("\n\n"), out...)
 	}

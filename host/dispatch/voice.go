@@ -177,7 +177,7 @@ func (v *voice) end(t *Trail) {
 	t.Partial = true
 	f := *t.Failure
 	f.RequestID = v.c.RequestID
-	if v.err = v.out.Write(dialect.StreamError(v.c.Dialect, f)); v.err == nil {
+	if v.err = v.out.Write(dialect.StreamError(v.c.Dialect, f, placeOf(v.c, t))); v.err == nil {
 		v.err = v.out.Flush()
 	}
 }

@@ -75,7 +75,7 @@ func TestUnknownGenerationPaths(t *testing.T) {
 // mid-stream is its last element.
 func TestGeminiArray(t *testing.T) {
 	d := open(t, nil)
-	failed := dialect.StreamError(wire.GeminiGenerate, dialect.Failure{Status: 502, Message: "broke"})
+	failed := dialect.StreamError(wire.GeminiGenerate, dialect.Failure{Status: 502, Message: "broke"}, dialect.Place{})
 	for name, pieces := range map[string][]string{
 		"whole": {"data: {\"a\":1}\n\n", "data: {\"a\":2}\n\n"},
 		"cut":   {"da", "ta: {\"a\"", ":1}\n", "\ndata: {\"a\":2}\n\n"},

@@ -17,7 +17,6 @@ type Mender struct {
 	blind   bool   // the upstream does not count, so that we do
 	said    int64  // bytes of the answer, while we count
 	head    []byte // of chat: the id, the time and the model that every chunk repeats
-	first   int    // of chat: bytes of the first event, which has no text
 	counted bool   // of chat: a chunk stated usage
 	mended  int
 	dropped map[string]int
@@ -39,7 +38,11 @@ func (m *Mender) Passes(run []byte) bool {
 	case wire.AnthropicMessages, wire.OpenAIResponses:
 		return !m.blind && m.passesNamed(run)
 	case wire.GeminiGenerate:
-		return bytes.IndexByte(run, '\r') < 0 && !lineBegins(run, ':') && !lineBegins(run, 'e') && !bytes.Contains(run, finishReason) && !bytes.Contains(run, doneMark)
+		if bytes.IndexByte(run, '\r') >= 0 || lineBegins(run, ':') || lineBegins(run, 'e') || bytes.Contains(run, finishReason) || bytes.Contains(run, doneMark) {
+			return false
+		}
+		m.said += saidIn(run)
+		return true
 	case wire.OpenAIChat:
 		m.learn(run)
 		lacks := m.o.Usage && !m.counted // then the chunk with usage stands before the end
@@ -157,7 +160,7 @@ func (m *Mender) withUsage(kind string, data []byte) []byte {
 	case "message_delta":
 		return splice(data, "", "usage", func(w *jsonw.Writer) { w.Open().Key("output_tokens").Int(max(m.said/4, 1)).Close() })
 	case "response.completed", "response.incomplete":
-		in, out := max(m.o.Prompt, 1), int64(max(len(gjson.GetBytes(data, "response.output").Raw)/4, 1))
+		in, out := max(m.o.Prompt, 1), max(saidIn([]byte(gjson.GetBytes(data, "response.output").Raw))/4, 1)
 		return splice(data, "response", "usage", func(w *jsonw.Writer) {
 			w.Open().Key("input_tokens").Int(in).Key("input_tokens_details").Open().Key("cached_tokens").Int(0).Close().
 				Key("output_tokens").Int(out).Key("output_tokens_details").Open().Key("reasoning_tokens").Int(0).Close().
@@ -175,8 +178,9 @@ func (m *Mender) gemini(dst, raw []byte, name string, data []byte) []byte {
 		return dst
 	}
 	whole := data
+	m.said += saidIn(data)
 	if reason := gjson.GetBytes(data, "candidates.0.finishReason"); reason.Type == gjson.String && reason.Str != "" {
-		in, out := max(m.o.Prompt, 1), int64(max(len(gjson.GetBytes(data, "candidates").Raw)/4, 1))
+		in, out := max(m.o.Prompt, 1), max(m.said/4, 1)
 		whole = splice(data, "", "usageMetadata", func(w *jsonw.Writer) {
 			w.Open().Key("promptTokenCount").Int(in).Key("candidatesTokenCount").Int(out).Key("totalTokenCount").Int(in + out).Close()
 		})
@@ -213,10 +217,12 @@ func (m *Mender) learn(run []byte) {
 			w := jsonw.Writer{}
 			w.Open().Key("id").String(c.Get("id").Str).Key("object").String("chat.completion.chunk").
 				Key("created").Int(c.Get("created").Int()).Key("model").String(c.Get("model").Str)
-			m.head, m.first = w.B, len(c.Raw)+len("data: \n\n")
+			m.head = w.B
 		}
 	}
-	m.said += int64(max(len(run)-m.first*bytes.Count(run, []byte("\n\n")), 0)) // what chunks hold beside what all repeat
+	for _, name := range chatTexts {
+		m.said += texts(run, name)
+	}
 	for b := run; ; {
 		i := bytes.Index(b, []byte(`"usage"`))
 		if i < 0 {
@@ -227,6 +233,74 @@ func (m *Mender) learn(run []byte) {
 			return
 		}
 	}
+}
+
+// Members that hold the words of an answer: of chat, whose reasoning ends in the same name, and of gemini and responses.
+var (
+	chatTexts = [...][]byte{[]byte(`content":`), []byte(`arguments":`)}
+	textName  = []byte(`"text":`)
+	argsName  = []byte(`"args":`)
+	callName  = []byte(`"arguments":`)
+)
+
+// texts is how many bytes the strings behind a member's name hold, as they are written. A text that speaks of the name has its quotes
+// escaped.
+func texts(b, name []byte) (n int64) {
+	for {
+		i := bytes.Index(b, name)
+		if i < 0 {
+			return n
+		}
+		b = bytes.TrimLeft(b[i+len(name):], " ")
+		if len(b) == 0 || b[0] != '"' {
+			continue
+		}
+		end := 1
+		for end < len(b) && b[end] != '"' {
+			if b[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		n += int64(min(end, len(b)) - 1)
+		b = b[min(end, len(b)):]
+	}
+}
+
+// saidIn is how many bytes of words a part of a gemini or responses answer holds; arguments that are an object count as they stand.
+func saidIn(b []byte) int64 {
+	n := texts(b, textName) + texts(b, callName)
+	for rest := b; ; {
+		i := bytes.Index(rest, argsName)
+		if i < 0 {
+			return n
+		}
+		rest = rest[i+len(argsName):]
+		if rest = bytes.TrimLeft(rest, " "); len(rest) > 0 && rest[0] == '{' {
+			n += int64(objectEnd(rest))
+		}
+	}
+}
+
+// objectEnd is the length of the JSON object at the beginning of b.
+func objectEnd(b []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(b)
 }
 
 // End appends what has to stand before the end of a chat stream: the chunk with usage that was asked for and never came (INF-22). It
