@@ -55,8 +55,35 @@ func (a *attempt) legitimate(reason string) bool {
 	return false
 }
 
+var (
+	contentName = []byte(`content"`)
+	textName    = []byte(`text"`)
+)
+
+// speaks finds at a glance what nearly every answer has: a text that is not empty. Where reasoning stands in members of the same name
+// it finds nothing.
+func speaks(d wire.Dialect, b []byte) bool {
+	name := contentName
+	switch d {
+	case wire.OpenAIChat:
+	case wire.AnthropicMessages:
+		name = textName
+	default:
+		return false
+	}
+	for v := member(b, name); v != nil; v = member(v, name) {
+		if len(v) > 1 && v[0] == '"' && (v[1] > ' ' && v[1] != '"' && v[1] != '\\') {
+			return true
+		}
+	}
+	return false
+}
+
 // emptyDocument says whether a whole answer brings nothing for the user. Only what is surely an answer of the dialect is judged.
 func (a *attempt) emptyDocument(b []byte) bool {
+	if speaks(a.spoken(), b) {
+		return false
+	}
 	reason, some, sure := "", false, false
 	switch a.spoken() {
 	case wire.OpenAIChat:

@@ -47,16 +47,26 @@ func readUsage(v gjson.Result) neutral.Usage {
 	if !v.IsObject() {
 		return u
 	}
-	take := func(to *int64, path string) {
-		if m := v.Get(path); m.Type == gjson.Number && m.Num >= 0 {
-			*to = m.Int()
+	v.ForEach(func(k, m gjson.Result) bool { // in one walk: it is done for every answer
+		switch k.Str {
+		case "prompt_tokens":
+			take(&u.Input, m)
+		case "completion_tokens":
+			take(&u.Output, m)
+		case "prompt_tokens_details":
+			take(&u.CachedRead, m.Get("cached_tokens"))
+		case "completion_tokens_details":
+			take(&u.Reasoning, m.Get("reasoning_tokens"))
 		}
-	}
-	take(&u.Input, "prompt_tokens")
-	take(&u.Output, "completion_tokens")
-	take(&u.CachedRead, "prompt_tokens_details.cached_tokens")
-	take(&u.Reasoning, "completion_tokens_details.reasoning_tokens")
+		return true
+	})
 	return u
+}
+
+func take(to *int64, m gjson.Result) {
+	if m.Type == gjson.Number && m.Num >= 0 {
+		*to = m.Int()
+	}
 }
 
 // stated fills in what nobody stated: the prompt's estimate and the bytes of the answer divided by four (INF-22).
